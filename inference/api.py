@@ -1,0 +1,235 @@
+"""The border between the two halves: plain, frozen data. Imports neither torch nor LSP types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal, Protocol
+
+DEFAULT_MODEL = "qwen2.5-coder-0.5b-instruct"
+
+Numerics = Literal["int8", "bf16", "fp16", "fp32"]
+Draft = Literal["none", "ngram", "auto"]
+
+NUMERICS: tuple[Numerics, ...] = ("int8", "bf16", "fp16", "fp32")
+DRAFTS: tuple[Draft, ...] = ("none", "ngram", "auto")
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """What one engine runs; the same names are CLI switches and LSP settings.
+
+    Attributes:
+        model: catalog name, a ``.gguf`` file or a directory in transformers layout.
+        threads: OpenMP threads; None chooses by the cores of the machine.
+        context: tokens of prompt and answer together that one slot holds.
+        kv_budget_mb: MiB for all KV slots together; decides how many documents stay warm.
+        prefill_chunk: prompt tokens per forward pass.
+        use_cache: reuse KV of earlier requests.
+        allow_download: fetch missing weights without asking again.
+        queue_limit: requests that may wait; more are refused with ``queue-full``.
+    """
+
+    model: str = DEFAULT_MODEL
+    numerics: Numerics = "int8"
+    draft: Draft = "auto"
+    device: str = "cpu"
+    threads: int | None = None
+    context: int = 4096
+    kv_budget_mb: int = 512
+    prefill_chunk: int = 256
+    use_cache: bool = True
+    allow_download: bool = False
+    queue_limit: int = 32
+
+
+@dataclass(frozen=True)
+class StopRules:
+    """Declarative ends of a generation, checked after every token.
+
+    Attributes:
+        token_ids: ends before any of these is emitted (special tokens).
+        strings: ends before the first occurrence of any of these.
+        suffix: the document's text after the cursor; ends where the model starts to repeat it.
+        single_line: ends before the first newline.
+        max_lines: ends before newline number ``max_lines`` (None: no limit).
+        deadline_ms: answer at the latest this long after the decode began; never changes the
+            text, only where it is cut (None: no limit).
+    """
+
+    token_ids: frozenset[int] = frozenset()
+    strings: tuple[str, ...] = ()
+    suffix: str = ""
+    single_line: bool = False
+    max_lines: int | None = None
+    deadline_ms: float | None = None
+
+
+@dataclass(frozen=True)
+class GenerationRequest:
+    """One prompt to continue.
+
+    Attributes:
+        prompt: token ids.
+        document: requests of one document supersede each other, and share a KV slot.
+        temperature: 0 is greedy; above 0 samples with noise keyed by (seed, position).
+        draft: overrides the engine's drafter.
+        use_cache: False prefills from nothing (the text must be the same; for measurements).
+        digest_logits: also hash the logits rows that chose the tokens.
+    """
+
+    prompt: tuple[int, ...]
+    document: str = ""
+    max_new_tokens: int = 128
+    stops: StopRules = field(default_factory=StopRules)
+    temperature: float = 0.0
+    seed: int = 0
+    draft: Draft | None = None
+    use_cache: bool = True
+    digest_logits: bool = False
+
+
+class FinishReason(str, Enum):
+    """Why a generation ended."""
+
+    STOP_TOKEN = "stop-token"
+    STOP_STRING = "stop-string"
+    SUFFIX = "suffix"
+    LINES = "lines"
+    LENGTH = "length"
+    CONTEXT = "context"
+    DEADLINE = "deadline"
+    CANCELLED = "cancelled"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Text that became final, in order; the concatenation of all chunks is the result's text."""
+
+    text: str
+    token_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Milliseconds. ``queue``: waiting; ``prompt``: prefill; ``first``: submit to first token;
+    ``total``: submit to result."""
+
+    queue: float = 0.0
+    prompt: float = 0.0
+    first: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True)
+class GenerationResult:
+    """What a request produced.
+
+    ``token_ids`` are all tokens the model chose, a stop token included; ``text`` is cut by the
+    stop rules. ``forwards`` counts decode passes without the prefill; ``drafted`` and
+    ``accepted`` count tokens. ``logits_sha256`` is "" unless asked for.
+    """
+
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: FinishReason
+    prompt_tokens: int
+    cached_tokens: int
+    drafted: int
+    accepted: int
+    forwards: int
+    timings: Timings
+    logits_sha256: str = ""
+
+
+class EngineState(str, Enum):
+    """Life of an engine."""
+
+    STARTING = "starting"
+    LOADING = "loading"
+    READY = "ready"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class EngineStatus:
+    """A state with words for the user; ``fraction`` is 0..1 while loading, if known.
+
+    ``code`` and ``next_step`` are set in FAILED (from the DraftlineError).
+    """
+
+    state: EngineState
+    message: str = ""
+    fraction: float | None = None
+    code: str = ""
+    next_step: str = ""
+
+
+class TextCodec(Protocol):
+    """The tokenizer as seen from the server half (no torch behind it)."""
+
+    @property
+    def vocab_size(self) -> int: ...
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of plain text; spellings of special tokens inside it stay plain text."""
+
+    def decode(self, ids: list[int]) -> str:
+        """Text of token ids, special tokens left out."""
+
+    def special(self, spelling: str) -> int | None:
+        """Id of a special token, or None if the vocabulary has no such single token."""
+
+    @property
+    def special_ids(self) -> frozenset[int]:
+        """All special (control) token ids."""
+
+    @property
+    def end_ids(self) -> frozenset[int]:
+        """Ids that end a text according to the model's configuration."""
+
+
+class Generation(Protocol):
+    """A submitted request."""
+
+    @property
+    def future(self) -> Future[GenerationResult]:
+        """Resolves when the request ended, also when cancelled or superseded."""
+
+    def cancel(self) -> None:
+        """Stop at the next decode step; the result has reason CANCELLED. Idempotent, any thread."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Blocking iterator over the stream; ends when the future is done."""
+
+
+class TextEngine(Protocol):
+    """What the server half needs of an engine."""
+
+    @property
+    def status(self) -> EngineStatus: ...
+
+    @property
+    def tokenizer(self) -> TextCodec:
+        """Raises EngineStopped until the engine is READY."""
+
+    @property
+    def context(self) -> int:
+        """Tokens of prompt and answer together."""
+
+    def start(self) -> None:
+        """Begin loading in the worker thread; returns at once."""
+
+    def submit(self, request: GenerationRequest) -> Generation:
+        """Queue a request; older ones of the same document end as SUPERSEDED.
+
+        Raises:
+            QueueFull, PromptTooLong, InvalidRequest, EngineStopped
+        """
+
+    def close(self) -> None:
+        """Stop the worker; running requests end as CANCELLED."""
