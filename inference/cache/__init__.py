@@ -1,0 +1,1 @@
+"""Key/value buffers and the choice of the slot to reuse."""

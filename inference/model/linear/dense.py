@@ -1,0 +1,35 @@
+"""Floating-point linear layers: the references, and the path of GPUs."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+# A BLAS picks its kernel, and with it the order of summation, by the shape of the call. Every call
+# therefore has this one shape on a CPU; the last tile is padded with zero rows.
+ROW_TILE = 16
+
+
+class DenseLinear:
+    """Weights in fp32, bf16 or fp16, products summed by the BLAS of the device."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+        self.weight = weight  # [out, in]
+        self.bias = bias  # float32 [out]
+
+    @property
+    def private_bytes(self) -> int:
+        return 0  # used in place from the mapped file
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        rows = x.shape[0]
+        x = x.to(self.weight.dtype)
+        if x.device.type != "cpu":
+            y = F.linear(x, self.weight).float()
+        else:
+            padded = -(-rows // ROW_TILE) * ROW_TILE
+            if padded != rows:
+                x = F.pad(x, (0, 0, 0, padded - rows))
+            tiles = [F.linear(x[i : i + ROW_TILE], self.weight) for i in range(0, padded, ROW_TILE)]
+            y = (tiles[0] if len(tiles) == 1 else torch.cat(tiles))[:rows].float()
+        return y if self.bias is None else y.add_(self.bias)
