@@ -1,0 +1,1 @@
+"""Drafters guess the next tokens; the target model verifies them."""

@@ -1,0 +1,98 @@
+"""From a converted model on disk to a decoder ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+
+from inference.errors import CorruptFile, NotEnoughMemory
+from inference.hardware import Hardware
+from inference.model.config import ModelConfig
+from inference.model.decoder import Decoder, Layer, Weights
+from inference.model.linear import DenseLinear, Int8Linear, Linear
+
+
+def load_decoder(
+    weights_file: Path,
+    config: ModelConfig,
+    hardware: Hardware,
+    max_positions: int,
+    on_fraction: Callable[[float], None] = lambda fraction: None,
+) -> Decoder:
+    """Map the file and pack its linear layers.
+
+    Args:
+        weights_file: safetensors with the fused names of `inference.weights.layout`.
+        max_positions: longest context that will be asked for, in tokens.
+        on_fraction: told how far packing has come, 0 .. 1.
+
+    Raises:
+        CorruptFile: a tensor is missing or the file does not open.
+        NotEnoughMemory: the packed copies do not fit.
+    """
+    try:
+        with safe_open(weights_file, framework="pt") as file:
+            reader = _Reader(file, hardware)
+            layers = []
+            for index in range(config.n_layers):
+                layers.append(_layer(reader, index))
+                on_fraction((index + 1) / (config.n_layers + 2))
+            embed = reader.tensor("embed.weight")
+            head: Linear = reader.linear("head") if reader.has("head.weight") else DenseLinear(embed)
+            weights = Weights(embed, tuple(layers), reader.tensor("final_norm.weight"), head)
+    except (KeyError, OSError) as error:
+        raise CorruptFile(
+            f"{weights_file} is damaged: {error}", f"Delete {weights_file.parent}; it is made again at the next start."
+        ) from error
+    except (MemoryError, RuntimeError) as error:
+        if "alloc" not in str(error) and not isinstance(error, MemoryError):
+            raise
+        raise NotEnoughMemory(
+            f"Packing {weights_file.parent.name} ran out of memory.", "Close programs or choose a smaller model."
+        ) from error
+    on_fraction(1.0)
+    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles)
+
+
+def _layer(reader: _Reader, index: int) -> Layer:
+    prefix = f"layers.{index}."
+    return Layer(
+        attn_norm=reader.tensor(prefix + "attn_norm.weight"),
+        qkv=reader.linear(prefix + "attn.qkv"),
+        q_norm=reader.optional(prefix + "attn.q_norm.weight"),
+        k_norm=reader.optional(prefix + "attn.k_norm.weight"),
+        out=reader.linear(prefix + "attn.out"),
+        mlp_norm=reader.tensor(prefix + "mlp_norm.weight"),
+        gate_up=reader.linear(prefix + "mlp.gate_up"),
+        down=reader.linear(prefix + "mlp.down"),
+    )
+
+
+class _Reader:
+    """Tensors by name, on the right device, as layers of the right kind."""
+
+    def __init__(self, file: safe_open, hardware: Hardware) -> None:
+        self._file = file
+        self._names = set(file.keys())
+        self._hardware = hardware
+
+    def has(self, name: str) -> bool:
+        return name in self._names
+
+    def tensor(self, name: str) -> torch.Tensor:
+        tensor: torch.Tensor = self._file.get_tensor(name)
+        return tensor.to(self._hardware.device)
+
+    def optional(self, name: str) -> torch.Tensor | None:
+        return self.tensor(name) if name in self._names else None
+
+    def linear(self, name: str) -> Linear:
+        weight = self.tensor(name + ".weight")
+        bias = self.optional(name + ".bias")
+        if weight.dtype is not torch.int8:
+            return DenseLinear(weight, bias)
+        assert self._hardware.int8_kernel is not None
+        return Int8Linear(weight, self.tensor(name + ".scale"), bias, self._hardware.int8_kernel)

@@ -1,0 +1,144 @@
+"""Where a generation ends: checked after every token, so that drafts cannot change it."""
+
+from __future__ import annotations
+
+from inference.api import FinishReason, StopRules
+
+OPENERS = {"(": ")", "[": "]", "{": "}"}
+CLOSERS = frozenset(OPENERS.values())
+QUOTES = frozenset("\"'`")
+
+# A line with this many letters and digits is not written twice in a row by chance.
+DISTINCTIVE = 6
+
+
+class StopChecker:
+    """Collects generated text and finds its end.
+
+    Attributes:
+        text: what was generated so far; cut to its final form once `push` returned a reason.
+    """
+
+    def __init__(self, rules: StopRules) -> None:
+        self._rules = rules
+        self.text = ""
+        rest, _, below = rules.suffix.partition("\n")
+        self._rest = rest.strip()
+        lines = [line.rstrip() for line in below.split("\n")]
+        self._lines = [line for line in lines if line][:2] if not self._rest else []
+        self._line_start = 0  # start of the line being written
+        self._line_count = 0  # newlines so far
+        self._match_at: int | None = None  # where the repeated suffix began, while not yet certain
+        self._depth = 0
+        self._quote = ""
+
+    def push(self, piece: str) -> FinishReason | None:
+        """Append text; the reason if it ends here. Works character by character."""
+        for character in piece:
+            reason = self._push_character(character)
+            if reason is not None:
+                return reason
+        return None
+
+    def finish(self) -> None:
+        """The generation ended for another reason; cut a last line that repeats the suffix."""
+        if self._line_repeats():
+            self._cut_before_line(self._line_start)
+        elif self._match_at is not None:
+            self._cut_before_line(self._match_at)
+
+    @property
+    def settled(self) -> int:
+        """Length of text that no later decision can take back."""
+        end = len(self.text)
+        for string in self._rules.strings:
+            for size in range(min(len(string) - 1, len(self.text)), 0, -1):
+                if string.startswith(self.text[-size:]):
+                    end = min(end, len(self.text) - size)
+                    break
+        if self._lines:
+            if self._match_at is not None:
+                end = min(end, self._match_at)
+            line = self.text[self._line_start :]
+            if self._could_repeat(line) or not line.strip():
+                end = min(end, self._line_start)
+        # A cut takes the blank lines before it along.
+        kept = self.text[:end]
+        return len(kept.rstrip()) if end < len(self.text) else end
+
+    def _push_character(self, character: str) -> FinishReason | None:
+        rules = self._rules
+        if character == "\n":
+            if rules.single_line:
+                return FinishReason.LINES
+            if self._line_is_certain_repeat():
+                return FinishReason.SUFFIX
+            if rules.max_lines is not None and self._line_count + 1 >= rules.max_lines:
+                self.finish()
+                return FinishReason.LINES
+        elif self._closes_outside(character):
+            return FinishReason.SUFFIX
+        self.text += character
+        for string in rules.strings:
+            if self.text.endswith(string):
+                self.text = self.text[: -len(string)]
+                return FinishReason.STOP_STRING
+        if character == "\n":
+            self._line_start = len(self.text)
+            self._line_count += 1
+            self._quote = ""
+        return None
+
+    # -- the suffix, line by line
+
+    def _line_is_certain_repeat(self) -> bool:
+        """The line just completed repeats the suffix beyond doubt; the text is then cut."""
+        line = self.text[self._line_start :].rstrip()
+        if self._match_at is not None:
+            if not line:
+                return False
+            if len(self._lines) > 1 and line == self._lines[1]:
+                self._cut_before_line(self._match_at)
+                return True
+            self._match_at = None
+        if not self._line_repeats():
+            return False
+        if sum(c.isalnum() for c in line) >= DISTINCTIVE or self._closes_only(line) or len(self._lines) == 1:
+            self._cut_before_line(self._line_start)
+            return True
+        self._match_at = self._line_start
+        return False
+
+    def _line_repeats(self) -> bool:
+        # The first line continues the line of the cursor, so it cannot be compared as a whole.
+        line = self.text[self._line_start :].rstrip()
+        return bool(self._lines) and self._line_start > 0 and bool(line) and line == self._lines[0]
+
+    def _could_repeat(self, line: str) -> bool:
+        return self._line_start > 0 and self._lines[0].startswith(line.rstrip())
+
+    def _closes_only(self, line: str) -> bool:
+        """A line of closing brackets whose openers the generated text does not contain."""
+        inner = line.strip()
+        return bool(inner) and all(c in CLOSERS or c in ";," for c in inner) and self._depth < 0
+
+    def _cut_before_line(self, start: int) -> None:
+        self.text = self.text[:start].rstrip()
+
+    # -- brackets against the rest of the cursor's line
+
+    def _closes_outside(self, character: str) -> bool:
+        """A bracket the generated text never opened, and that already stands after the cursor."""
+        if self._quote:
+            if character == self._quote and not self.text.endswith("\\"):
+                self._quote = ""
+            return False
+        if character in QUOTES:
+            self._quote = character
+        elif character in OPENERS:
+            self._depth += 1
+        elif character in CLOSERS:
+            if self._depth <= 0 and self._rest.startswith(character):
+                return True
+            self._depth -= 1
+        return False
