@@ -1,0 +1,57 @@
+"""The ``draftline`` command.
+
+One module of lsp_server/commands/ for each subcommand, with two functions: ``add_arguments`` adds its
+parser, ``run`` does the work and returns the exit status: 0 done, 1 failed with a message on stderr,
+2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+from inference.errors import DraftlineError
+from lsp_server import __version__
+
+COMMANDS = ("lsp", "complete", "model", "doctor", "demo")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    # An editor waits for the server: only the module of the command that is run gets imported.
+    wanted = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
+    parser = argparse.ArgumentParser(
+        prog="draftline", description="Private code completion that runs on this machine."
+    )
+    parser.add_argument("--version", action="version", version=f"draftline {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    modules: dict[str, ModuleType] = {}
+    for name in wanted:
+        module = _load(name)
+        if module is not None:
+            modules[name] = module
+            module.add_arguments(subparsers)
+    try:
+        parsed = parser.parse_args(arguments)
+    except SystemExit as exit:
+        # argparse ends the process itself; its statuses are ours already (0 for help, 2 for usage).
+        return exit.code if isinstance(exit.code, int) else 2
+    try:
+        return int(modules[parsed.command].run(parsed))
+    except DraftlineError as error:
+        print(f"draftline: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _load(name: str) -> ModuleType | None:
+    module = f"lsp_server.commands.{name}"
+    if importlib.util.find_spec(module) is None:
+        return None
+    return importlib.import_module(module)

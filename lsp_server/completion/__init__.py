@@ -1,0 +1,1 @@
+"""From a cursor position to one suggestion."""

@@ -1,0 +1,31 @@
+"""What a filter may look at besides the suggestion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class FilterContext:
+    """Text around the cursor, with ``\\n`` line ends.
+
+    Attributes:
+        head: the cursor's line up to the cursor.
+        rest: the cursor's line after the cursor, without its line end.
+        line_above: the nearest line above the cursor's that is not blank.
+        line_below: the nearest line below the cursor's that is not blank.
+        language_id: the client's language identifier.
+        replaces_rest: the client replaces the text after the cursor if the item's range asks for it.
+    """
+
+    head: str = ""
+    rest: str = ""
+    line_above: str = ""
+    line_below: str = ""
+    language_id: str = ""
+    replaces_rest: bool = False
+
+
+# A filter returns the text to show, changed or not, or None to show nothing.
+Filter = Callable[[str, FilterContext], "str | None"]

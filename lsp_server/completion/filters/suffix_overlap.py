@@ -1,0 +1,86 @@
+"""Text after the cursor that the suggestion repeats."""
+
+from __future__ import annotations
+
+import re
+
+from lsp_server.completion.filters.context import FilterContext
+
+_OPENERS = {"(": ")", "[": "]", "{": "}"}
+_CLOSERS = frozenset(_OPENERS.values())
+_QUOTES = frozenset("\"'`")
+# What editors insert behind the cursor by themselves, and may follow it at a statement's end.
+CLOSING = re.compile(r"[)\]}>\"'`;,:\s]*")
+
+
+def suffix_overlap(text: str, context: FilterContext) -> str | None:
+    """Drop the tail of the suggestion that stands behind the cursor already.
+
+    The rest of the line is matched as a whole at the end of the suggestion's text. Where it is only
+    closing punctuation the suggestion is cut at the bracket or quote that would close the same thing
+    a second time, unless the client replaces that text (then completion/ranges.py covers it).
+    """
+    rest = context.rest.strip()
+    if not rest:
+        return text
+    trimmed = text.rstrip()
+    if trimmed.endswith(rest) and _is_boundary(trimmed, rest):
+        return trimmed[: -len(rest)] or None
+    if context.replaces_rest or not CLOSING.fullmatch(rest):
+        return text
+    cut = second_closing(text, rest)
+    return text if cut is None else text[:cut] or None
+
+
+def second_closing(text: str, rest: str) -> int | None:
+    """Index in ``text`` of the bracket or quote that ``rest``, closing punctuation, begins with and
+    that closes something opened before the cursor; None if there is none."""
+    wanted = rest[0]
+    if wanted in _QUOTES:
+        return _unescaped(text, wanted)
+    if wanted not in _CLOSERS:
+        return None
+    stack: list[str] = []
+    quote = ""
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\":
+            at += 2
+            continue
+        if quote:
+            if char in (quote, "\n"):
+                quote = ""
+        elif char in _QUOTES:
+            quote = char
+        elif char in _OPENERS:
+            stack.append(_OPENERS[char])
+        elif char in _CLOSERS:
+            if stack and stack[-1] == char:
+                stack.pop()
+            elif not stack:
+                return at if char == wanted else None
+        at += 1
+    return None
+
+
+def _is_boundary(text: str, rest: str) -> bool:
+    """A one-letter rest inside a longer word of the suggestion is a coincidence, not a repetition."""
+    before = text[: -len(rest)]
+    return not (before and _is_word(before[-1]) and _is_word(rest[0]))
+
+
+def _is_word(char: str) -> bool:
+    return char.isalnum() or char == "_"
+
+
+def _unescaped(text: str, quote: str) -> int | None:
+    at = 0
+    while at < len(text) and text[at] != "\n":
+        if text[at] == "\\":
+            at += 2
+            continue
+        if text[at] == quote:
+            return at
+        at += 1
+    return None

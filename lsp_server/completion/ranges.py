@@ -1,0 +1,43 @@
+"""The range an item replaces.
+
+Clients disagree about text after the cursor: VS Code lays the item over it, LSP4IJ shows it in front
+of the grey text. So the range ends at the cursor, except for clients that said they handle more.
+It never begins before the cursor either, but for the text of a selected popup entry (LSP 3.18,
+``selectedCompletionInfo``: items must replace the same range and extend its text).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lsp_server.completion.filters.suffix_overlap import CLOSING, second_closing
+
+
+@dataclass(frozen=True)
+class ItemRange:
+    """Columns in characters on the cursor's line; contains the cursor."""
+
+    start: int
+    end: int
+
+
+def item_range(
+    column: int, insert: str, rest: str, *, replaces_rest: bool, start: int | None = None
+) -> ItemRange:
+    """The range for ``insert`` at ``column``, with ``rest`` behind it on the line.
+
+    With ``replaces_rest`` each closing bracket or quote behind the cursor that the suggestion brings
+    itself is covered; text with words in it is never replaced.
+    """
+    begin = column if start is None else min(start, column)
+    closing = rest.strip()
+    if not replaces_rest or not closing or not CLOSING.fullmatch(closing):
+        return ItemRange(begin, column)
+    covered = 0
+    remainder = insert
+    while covered < len(closing) and (at := second_closing(remainder, closing[covered:])) is not None:
+        remainder = remainder[at + 1 :]
+        covered += 1
+    if not covered:
+        return ItemRange(begin, column)
+    return ItemRange(begin, column + len(rest) - len(rest.lstrip()) + covered)

@@ -1,0 +1,1 @@
+"""Open documents: text, line index, position encodings, parse trees."""

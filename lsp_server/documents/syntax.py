@@ -1,0 +1,107 @@
+"""Incremental tree-sitter parse trees of documents.
+
+Nothing here runs on ``didChange``: the edit is found, told to the old tree and parsed when a tree is
+asked for. Snapshots share the strings of unchanged lines, so finding it compares mostly pointers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+from lsp_server.documents.line_index import to_lf
+from lsp_server.documents.text import Snapshot
+
+if TYPE_CHECKING:
+    from tree_sitter import Parser, Tree
+
+# LSP language identifiers -> (package, function that returns the grammar).
+_GRAMMARS = {
+    "python": ("tree_sitter_python", "language"),
+    "javascript": ("tree_sitter_javascript", "language"),
+    "javascriptreact": ("tree_sitter_javascript", "language"),
+    "typescript": ("tree_sitter_typescript", "language_typescript"),
+    "typescriptreact": ("tree_sitter_typescript", "language_tsx"),
+    "go": ("tree_sitter_go", "language"),
+    "rust": ("tree_sitter_rust", "language"),
+    "java": ("tree_sitter_java", "language"),
+    "c": ("tree_sitter_c", "language"),
+    "cpp": ("tree_sitter_cpp", "language"),
+}
+
+_parsers: dict[str, Parser] = {}
+
+
+def parser_for(language_id: str) -> Parser | None:
+    """A shared parser, or None for a language without a grammar. Imports the grammar at first use."""
+    if language_id in _parsers:
+        return _parsers[language_id]
+    grammar = _GRAMMARS.get(language_id)
+    if grammar is None:
+        return None
+    from tree_sitter import Language, Parser
+
+    package, function = grammar
+    language = Language(getattr(importlib.import_module(package), function)())
+    return _parsers.setdefault(language_id, Parser(language))
+
+
+class SyntaxTree:
+    """The parse tree of one document, kept up to date on demand.
+
+    The tree is over the text with ``\\n`` line ends in UTF-8 (lone surrogates as ``?``), so that its
+    rows are the document's lines whatever their ends are.
+    """
+
+    def __init__(self) -> None:
+        self._snapshot: Snapshot | None = None
+        self._tree: Tree | None = None
+
+    def tree(self, snapshot: Snapshot) -> Tree | None:
+        """The tree of ``snapshot``, or None for an unknown language."""
+        parser = parser_for(snapshot.language_id)
+        if parser is None:
+            return None
+        old = self._snapshot
+        if old is snapshot and self._tree is not None:
+            return self._tree
+        source = _encode(snapshot.lines)
+        if old is None or self._tree is None or old.language_id != snapshot.language_id:
+            self._tree = parser.parse(source)
+        else:
+            self._edit(self._tree, old.lines, snapshot.lines)
+            self._tree = parser.parse(source, self._tree)
+        self._snapshot = snapshot
+        return self._tree
+
+    @staticmethod
+    def _edit(tree: Tree, old: tuple[str, ...], new: tuple[str, ...]) -> None:
+        """Tell the tree about the one span of whole lines that covers every difference."""
+        shorter = min(len(old), len(new))
+        head = 0
+        while head < shorter and old[head] == new[head]:
+            head += 1
+        tail = 0
+        while tail < shorter - head and old[-1 - tail] == new[-1 - tail]:
+            tail += 1
+        start = len(_encode(old[:head]))
+        old_middle = old[head : len(old) - tail]
+        new_middle = new[head : len(new) - tail]
+        tree.edit(
+            start_byte=start,
+            old_end_byte=start + len(_encode(old_middle)),
+            new_end_byte=start + len(_encode(new_middle)),
+            start_point=(head, 0),
+            old_end_point=_end_point(head, old_middle),
+            new_end_point=_end_point(head, new_middle),
+        )
+
+
+def _encode(lines: tuple[str, ...]) -> bytes:
+    return "".join(map(to_lf, lines)).encode("utf-8", "replace")
+
+
+def _end_point(row: int, lines: tuple[str, ...]) -> tuple[int, int]:
+    if lines and to_lf(lines[-1]).endswith("\n"):
+        return row + len(lines), 0
+    return (row + len(lines) - 1, len(_encode(lines[-1:]))) if lines else (row, 0)

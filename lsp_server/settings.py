@@ -1,0 +1,190 @@
+"""Settings of the server, from the command line, initializationOptions and workspace/configuration.
+
+Keys are the names of the command-line switches in camelCase, in the section ``draftline``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from inference.api import DEFAULT_MODEL, DRAFTS, NUMERICS, Draft, EngineConfig, Numerics
+from lsp_server.completion.pipeline import CompletionOptions
+
+SECTION = "draftline"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything a user can set.
+
+    Attributes:
+        model: catalog name, a ``.gguf`` file or a directory.
+        threads: None chooses by the machine.
+        kv_budget: MiB for all KV slots.
+        max_lines: lines of a suggestion, 0 for no limit.
+        debounce_ms: milliseconds an automatic request waits after the last edit.
+        disabled_languages: LSP language identifiers without suggestions.
+        allow_download: consent to fetch missing weights.
+        replace_suffix: the client replaces text after the cursor when an item's range says so.
+    """
+
+    model: str = DEFAULT_MODEL
+    numerics: Numerics = "int8"
+    draft: Draft = "auto"
+    device: str = "cpu"
+    threads: int | None = None
+    context: int = 4096
+    kv_budget: int = 512
+    prefill_chunk: int = 256
+    no_cache: bool = False
+    max_new_tokens: int = 128
+    temperature: float = 0.0
+    seed: int = 0
+    max_lines: int = 10
+    debounce_ms: int = 30
+    enable: bool = True
+    disabled_languages: frozenset[str] = frozenset()
+    allow_download: bool = False
+    replace_suffix: bool = False
+
+    def engine_config(self) -> EngineConfig:
+        """The part an engine is started with."""
+        return EngineConfig(
+            model=self.model,
+            numerics=self.numerics,
+            draft=self.draft,
+            device=self.device,
+            threads=self.threads,
+            context=self.context,
+            kv_budget_mb=self.kv_budget,
+            prefill_chunk=self.prefill_chunk,
+            use_cache=not self.no_cache,
+            allow_download=self.allow_download,
+        )
+
+    def completion_options(self) -> CompletionOptions:
+        """The part that may differ from request to request."""
+        return CompletionOptions(
+            max_new_tokens=self.max_new_tokens,
+            max_lines=self.max_lines,
+            temperature=self.temperature,
+            seed=self.seed,
+            use_cache=not self.no_cache,
+            replaces_rest=self.replace_suffix,
+        )
+
+    def answers(self, language_id: str) -> bool:
+        """Whether suggestions are wanted for a language."""
+        return self.enable and language_id not in self.disabled_languages
+
+
+class BadValue(ValueError):
+    """A value is not accepted; the message says what is."""
+
+
+def merge(base: Settings, values: object) -> tuple[Settings, list[str], list[str]]:
+    """``base`` with the keys in ``values``.
+
+    ``values`` is what a client sent: an object, perhaps with everything under the key ``draftline``.
+    None, also for single keys, keeps the value of ``base``, and so does an invalid value.
+
+    Returns:
+        the settings, warnings for the user about invalid values, and unknown keys.
+    """
+    if isinstance(values, Mapping) and isinstance(values.get(SECTION), Mapping):
+        values = values[SECTION]
+    if not isinstance(values, Mapping):
+        return base, [], []
+    changes: dict[str, Any] = {}
+    warnings: list[str] = []
+    unknown: list[str] = []
+    for key, value in values.items():
+        if key not in _KEYS:
+            unknown.append(str(key))
+            continue
+        field, read = _KEYS[key]
+        if value is None:
+            continue
+        try:
+            changes[field] = read(value)
+        except BadValue as error:
+            kept = getattr(base, field)
+            warnings.append(
+                f"Draftline: {SECTION}.{key} must be {error}; {value!r} is ignored, {kept!r} kept."
+            )
+    return replace(base, **changes), warnings, unknown
+
+
+def _text(value: object) -> str:
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    raise BadValue("a text that is not empty")
+
+
+def _flag(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise BadValue("true or false")
+
+
+def _device(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"cpu|mps|cuda(:\d+)?", value):
+        return value
+    raise BadValue("one of cpu, cuda, mps")
+
+
+def _languages(value: object) -> frozenset[str]:
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return frozenset(value)
+    raise BadValue("a list of language identifiers")
+
+
+def _number(value: object) -> float:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 5:
+        return float(value)
+    raise BadValue("a number from 0 to 5")
+
+
+def _one_of(*choices: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in choices:
+            return value
+        raise BadValue("one of " + ", ".join(choices))
+
+    return read
+
+
+def _whole(low: int, high: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        # JSON has one kind of number: some clients send 75.0 for 75.
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
+        if isinstance(whole, int) and not isinstance(whole, bool) and low <= whole <= high:
+            return whole
+        raise BadValue(f"a whole number from {low} to {high}")
+
+    return read
+
+
+_KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
+    "model": ("model", _text),
+    "numerics": ("numerics", _one_of(*NUMERICS)),
+    "draft": ("draft", _one_of(*DRAFTS)),
+    "device": ("device", _device),
+    "threads": ("threads", _whole(1, 1024)),
+    "context": ("context", _whole(64, 1_048_576)),
+    "kvBudget": ("kv_budget", _whole(1, 1_048_576)),
+    "prefillChunk": ("prefill_chunk", _whole(1, 65_536)),
+    "noCache": ("no_cache", _flag),
+    "maxNewTokens": ("max_new_tokens", _whole(1, 4096)),
+    "temperature": ("temperature", _number),
+    "seed": ("seed", _whole(0, 2**63 - 1)),
+    "maxLines": ("max_lines", _whole(0, 1000)),
+    "debounceMs": ("debounce_ms", _whole(0, 5000)),
+    "enable": ("enable", _flag),
+    "disabledLanguages": ("disabled_languages", _languages),
+    "allowDownload": ("allow_download", _flag),
+    "replaceSuffix": ("replace_suffix", _flag),
+}
