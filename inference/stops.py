@@ -62,9 +62,9 @@ class StopChecker:
             line = self.text[self._line_start :]
             if self._could_repeat(line) or not line.strip():
                 end = min(end, self._line_start)
-        # A cut takes the blank lines before it along.
-        kept = self.text[:end]
-        return len(kept.rstrip()) if end < len(self.text) else end
+            # A cut takes the blanks and blank lines before it along.
+            end = len(self.text[:end].rstrip())
+        return end
 
     def _push_character(self, character: str) -> FinishReason | None:
         rules = self._rules

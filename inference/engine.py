@@ -1,0 +1,365 @@
+"""One model, one worker thread, a bounded queue. Importing this does not import torch."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from inference.api import (
+    DRAFTS,
+    NUMERICS,
+    Chunk,
+    EngineConfig,
+    EngineState,
+    EngineStatus,
+    FinishReason,
+    GenerationRequest,
+    GenerationResult,
+    Timings,
+)
+from inference.errors import (
+    DraftlineError,
+    EngineStopped,
+    InvalidRequest,
+    PromptTooLong,
+    QueueFull,
+)
+
+if TYPE_CHECKING:
+    from inference.runtime import Runtime
+    from inference.tokenizer import Tokenizer
+
+
+class PendingGeneration:
+    """A submitted request; implements `api.Generation`."""
+
+    def __init__(self, request: GenerationRequest, on_cancel: Callable[[PendingGeneration], None]) -> None:
+        self.request = request
+        self.submitted = time.perf_counter()
+        self.future: Future[GenerationResult] = Future()
+        # A running future cannot be cancelled behind the engine's back; `cancel` is the way.
+        self.future.set_running_or_notify_cancel()
+        self._lock = threading.Lock()
+        self._resolved = False
+        self._on_cancel = on_cancel
+        self._chunks: queue.SimpleQueue[Chunk | None] = queue.SimpleQueue()
+        self._reason: FinishReason | None = None
+
+    def cancel(self) -> None:
+        """Stop at the next forward pass."""
+        self.interrupt(FinishReason.CANCELLED)
+        self._on_cancel(self)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The stream, ending when the request has ended. For one consumer."""
+        while (chunk := self._chunks.get()) is not None:
+            yield chunk
+
+    # -- for the engine
+
+    def interrupt(self, reason: FinishReason) -> None:
+        """Ask the worker to stop; the first reason stays."""
+        if self._reason is None:
+            self._reason = reason
+
+    def interrupted(self) -> FinishReason | None:
+        """The reason to stop, if there is one."""
+        return self._reason
+
+    def emit(self, chunk: Chunk) -> None:
+        """Hand a chunk to the consumer."""
+        self._chunks.put(chunk)
+
+    def resolve(self, result: GenerationResult | Exception) -> None:
+        """End the request; later calls do nothing."""
+        with self._lock:
+            if self._resolved:
+                return
+            self._resolved = True
+        if isinstance(result, Exception):
+            self.future.set_exception(result)
+        else:
+            self.future.set_result(result)
+        self._chunks.put(None)
+
+    def resolve_unstarted(self, reason: FinishReason) -> None:
+        """End a request the worker never began."""
+        waited = (time.perf_counter() - self.submitted) * 1000
+        self.resolve(
+            GenerationResult(
+                "", (), reason, len(self.request.prompt), 0, 0, 0, 0, Timings(queue=waited, total=waited)
+            )
+        )
+
+
+class Engine:
+    """Owns the model; implements `api.TextEngine`. All methods may be called from any thread."""
+
+    def __init__(
+        self, config: EngineConfig, on_status: Callable[[EngineStatus], None] | None = None
+    ) -> None:
+        _check_config(config)
+        self.config = config
+        self._on_status = on_status
+        self._status = EngineStatus(EngineState.STARTING, "Not started.")
+        self._waiting: deque[PendingGeneration] = deque()
+        self._running: PendingGeneration | None = None
+        self._closed_documents: list[str] = []
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._runtime: Runtime | None = None
+        self._settled = threading.Event()  # READY, FAILED or STOPPED
+        self._thread = threading.Thread(target=self._work, name="draftline-model", daemon=True)
+
+    @property
+    def status(self) -> EngineStatus:
+        """The last status."""
+        return self._status
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """Of the loaded model.
+
+        Raises:
+            EngineStopped: the model is not ready.
+        """
+        return self._ready_runtime().tokenizer
+
+    @property
+    def context(self) -> int:
+        """Tokens of prompt and answer together; what was asked for, or the model's own limit."""
+        return self._runtime.context if self._runtime is not None else self.config.context
+
+    @property
+    def runtime(self) -> Runtime:
+        """The loaded model, for reports and tests; generate through `submit` only.
+
+        Raises:
+            EngineStopped: the model is not ready.
+        """
+        return self._ready_runtime()
+
+    def start(self) -> None:
+        """Begin loading in the worker thread; returns at once."""
+        self._thread.start()
+
+    def wait_ready(self, timeout: float | None = None) -> None:
+        """Block until requests can be submitted.
+
+        Raises:
+            DraftlineError: loading failed.
+            TimeoutError
+        """
+        if not self._settled.wait(timeout):
+            raise TimeoutError("The model did not load in time.")
+        if self._status.state is not EngineState.READY:
+            raise self._stopped()
+
+    def submit(self, request: GenerationRequest) -> PendingGeneration:
+        """Queue a request; older ones of the same document end as SUPERSEDED at once.
+
+        Raises:
+            QueueFull, PromptTooLong, InvalidRequest, EngineStopped
+        """
+        runtime = self._ready_runtime()
+        _check_request(request, runtime)
+        pending = PendingGeneration(request, self._withdraw)
+        superseded: list[PendingGeneration] = []
+        with self._changed:
+            if self._stopping:
+                raise self._stopped()
+            if request.document:
+                superseded = [p for p in self._waiting if p.request.document == request.document]
+                for old in superseded:
+                    self._waiting.remove(old)
+                if self._running is not None and self._running.request.document == request.document:
+                    superseded.append(self._running)
+            if len(self._waiting) >= self.config.queue_limit:
+                raise QueueFull(
+                    f"{len(self._waiting)} requests are waiting already.", "Ask again when some are answered."
+                )
+            self._waiting.append(pending)
+            self._changed.notify()
+        for old in superseded:
+            old.interrupt(FinishReason.SUPERSEDED)
+            old.resolve_unstarted(FinishReason.SUPERSEDED)
+        return pending
+
+    def close_document(self, document: str) -> None:
+        """Forget what the caches hold of a document."""
+        with self._changed:
+            self._closed_documents.append(document)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Stop the worker; waiting and running requests end as CANCELLED. Idempotent."""
+        with self._changed:
+            self._stopping = True
+            waiting, running = list(self._waiting), self._running
+            self._waiting.clear()
+            self._changed.notify_all()
+        for pending in waiting:
+            pending.resolve_unstarted(FinishReason.CANCELLED)
+        if running is not None:
+            running.interrupt(FinishReason.CANCELLED)
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
+            self._thread.join(timeout=10)
+        self._runtime = None
+        self._set_status(EngineStatus(EngineState.STOPPED, "Stopped."))
+        self._settled.set()
+
+    # -- worker thread
+
+    def _work(self) -> None:
+        try:
+            self._load()
+        except Exception as error:  # whatever it is, the user must see it
+            self._fail(error)
+            return
+        if self._stopping:
+            return
+        self._set_status(EngineStatus(EngineState.READY, "Ready.", 1.0))
+        self._settled.set()
+        while (pending := self._next()) is not None:
+            self._run(pending)
+            self._running = None
+
+    def _load(self) -> None:
+        # torch is imported here, in the thread that will use it, and never by the event loop.
+        from inference.runtime import load_runtime
+
+        self._set_status(EngineStatus(EngineState.LOADING, "Loading the model.", 0.0))
+        self._runtime = load_runtime(self.config, self._progress)
+
+    def _progress(self, message: str, fraction: float | None) -> None:
+        if self._stopping:
+            raise EngineStopped("The engine was closed while loading.")
+        self._set_status(EngineStatus(EngineState.LOADING, message, fraction))
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, DraftlineError):
+            import traceback
+
+            traceback.print_exc()
+            error = DraftlineError(
+                f"Loading failed: {type(error).__name__}: {error}", "See the log; `draftline doctor` may know."
+            )
+        self._set_status(
+            EngineStatus(EngineState.FAILED, error.message, code=error.code, next_step=error.next_step)
+        )
+        self._settled.set()
+
+    def _next(self) -> PendingGeneration | None:
+        with self._changed:
+            while True:
+                if self._stopping:
+                    return None
+                for document in self._closed_documents:
+                    assert self._runtime is not None
+                    self._runtime.slots.drop_document(document)
+                self._closed_documents.clear()
+                if self._waiting:
+                    self._running = self._waiting.popleft()
+                    return self._running
+                self._changed.wait()
+
+    def _run(self, pending: PendingGeneration) -> None:
+        runtime = self._runtime
+        assert runtime is not None
+        started = time.perf_counter()
+        if (reason := pending.interrupted()) is not None:
+            pending.resolve_unstarted(reason)
+            return
+        try:
+            outcome = runtime.run(pending.request, pending.emit, pending.interrupted)
+        except Exception as error:
+            pending.resolve(error)
+            return
+        ended = time.perf_counter()
+        since = pending.submitted
+        first = outcome.first_token or ended
+        pending.resolve(
+            GenerationResult(
+                text=outcome.text,
+                token_ids=outcome.token_ids,
+                finish_reason=outcome.reason,
+                prompt_tokens=len(pending.request.prompt),
+                cached_tokens=outcome.cached_tokens,
+                drafted=outcome.drafted,
+                accepted=outcome.accepted,
+                forwards=outcome.forwards,
+                timings=Timings(
+                    queue=(started - since) * 1000,
+                    prompt=(outcome.prompt_done - started) * 1000,
+                    first=(first - since) * 1000,
+                    total=(ended - since) * 1000,
+                ),
+                logits_sha256=outcome.logits_sha256,
+            )
+        )
+
+    # -- helpers
+
+    def _withdraw(self, pending: PendingGeneration) -> None:
+        with self._changed:
+            if pending not in self._waiting:
+                return
+            self._waiting.remove(pending)
+        pending.resolve_unstarted(FinishReason.CANCELLED)
+
+    def _ready_runtime(self) -> Runtime:
+        runtime = self._runtime
+        if runtime is None or self._status.state is not EngineState.READY:
+            raise self._stopped()
+        return runtime
+
+    def _stopped(self) -> DraftlineError:
+        status = self._status
+        error: DraftlineError = EngineStopped(status.message or "The engine is not running.", status.next_step)
+        if status.code:
+            error.code = status.code
+        return error
+
+    def _set_status(self, status: EngineStatus) -> None:
+        self._status = status
+        if self._on_status is not None:
+            self._on_status(status)
+
+
+def _check_config(config: EngineConfig) -> None:
+    def refuse(what: str, allowed: str) -> InvalidRequest:
+        return InvalidRequest(f"{what} is not possible.", f"Allowed: {allowed}.")
+
+    if config.numerics not in NUMERICS:
+        raise refuse(f"numerics {config.numerics!r}", ", ".join(NUMERICS))
+    if config.draft not in DRAFTS:
+        raise refuse(f"draft {config.draft!r}", ", ".join(DRAFTS))
+    if config.threads is not None and config.threads < 1:
+        raise refuse(f"threads = {config.threads}", "1 or more")
+    if config.context < 64:
+        raise refuse(f"context = {config.context}", "64 or more")
+    if config.prefill_chunk < 1:
+        raise refuse(f"prefill chunk = {config.prefill_chunk}", "1 or more")
+    if config.kv_budget_mb < 1:
+        raise refuse(f"KV budget = {config.kv_budget_mb} MB", "1 or more")
+
+
+def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
+    if not request.prompt:
+        raise InvalidRequest("The prompt is empty.", "Send at least one token.")
+    if request.max_new_tokens < 1:
+        raise InvalidRequest(f"max_new_tokens is {request.max_new_tokens}.", "Ask for at least one token.")
+    if len(request.prompt) + 1 > runtime.context:
+        raise PromptTooLong(
+            f"The prompt has {len(request.prompt)} tokens, the context holds {runtime.context}.",
+            "Shorten it or raise --context.",
+        )
+    if min(request.prompt) < 0 or max(request.prompt) >= runtime.config.vocab_size:
+        raise InvalidRequest("A prompt token is outside the vocabulary.", "Use this model's tokenizer.")
+    if request.draft is not None and request.draft not in DRAFTS:
+        raise InvalidRequest(f"Unknown draft {request.draft!r}.", f"Allowed: {', '.join(DRAFTS)}.")

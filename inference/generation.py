@@ -1,0 +1,219 @@
+"""The decoding loop: draft, verify, accept, emit."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from inference.api import Chunk, FinishReason, GenerationRequest
+from inference.cache.kv import KvSlot
+from inference.drafting.base import Drafter, NoDrafter
+from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.drafting.suffix_index import SuffixIndex
+from inference.model.decoder import Decoder
+from inference.sampling import choose
+from inference.stops import StopChecker
+from inference.tokenizer import StreamDecoder, Tokenizer
+
+
+@dataclass
+class Outcome:
+    """What `generate` has done so far; complete once it returned. Times as time.perf_counter()."""
+
+    text: str = ""
+    token_ids: tuple[int, ...] = ()
+    reason: FinishReason = FinishReason.LENGTH
+    cached_tokens: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    forwards: int = 0
+    prompt_done: float = 0.0
+    first_token: float = 0.0
+    logits_sha256: str = ""
+
+
+class Generator:
+    """Runs requests on one decoder, one at a time; belongs to the worker thread."""
+
+    def __init__(self, decoder: Decoder, tokenizer: Tokenizer, prefill_chunk: int, context: int) -> None:
+        self._decoder = decoder
+        self._tokenizer = tokenizer
+        self._prefill_chunk = prefill_chunk
+        self._context = context
+        self.planner = Planner()
+
+    def generate(
+        self,
+        request: GenerationRequest,
+        slot: KvSlot,
+        cached: int,
+        draft: str,
+        emit: Callable[[Chunk], None],
+        interrupted: Callable[[], FinishReason | None],
+    ) -> Outcome:
+        """Continue a prompt.
+
+        Args:
+            slot: holds the first ``cached`` prompt tokens; afterwards the prompt and what was
+                generated up to the end of the text.
+            draft: "none", "ngram" (always as long as allowed) or "auto" (planned).
+            emit: gets text as soon as it is final.
+            interrupted: asked before every forward pass; a reason ends the generation.
+        """
+        outcome = Outcome(cached_tokens=cached)
+        logits = self._prefill(request, slot, cached, interrupted)
+        outcome.prompt_done = time.perf_counter()
+        if logits is None:
+            outcome.reason = interrupted() or FinishReason.CANCELLED
+            return outcome
+        run = _Run(self, request, slot, draft, emit, interrupted, outcome)
+        run.loop(logits)
+        return outcome
+
+    def _prefill(
+        self,
+        request: GenerationRequest,
+        slot: KvSlot,
+        cached: int,
+        interrupted: Callable[[], FinishReason | None],
+    ) -> torch.Tensor | None:
+        """Compute the rest of the prompt; logits [1, vocab] of its last token, None if interrupted."""
+        prompt = request.prompt
+        for start in range(cached, len(prompt), self._prefill_chunk):
+            if interrupted() is not None:
+                return None
+            block = list(prompt[start : start + self._prefill_chunk])
+            last = start + len(block) == len(prompt)
+            logits = self._decoder.forward(block, slot, len(block) - 1 if last else None)
+        return logits
+
+
+class _Run:
+    """One decode loop."""
+
+    def __init__(
+        self,
+        generator: Generator,
+        request: GenerationRequest,
+        slot: KvSlot,
+        draft: str,
+        emit: Callable[[Chunk], None],
+        interrupted: Callable[[], FinishReason | None],
+        outcome: Outcome,
+    ) -> None:
+        self._decoder = generator._decoder
+        self._planner = generator.planner
+        self._request = request
+        self._slot = slot
+        self._planned = draft == "auto"
+        self._emit = emit
+        self._interrupted = interrupted
+        self._outcome = outcome
+        self._drafter: Drafter = NoDrafter() if draft == "none" else SuffixIndex()
+        self._drafter.extend(list(request.prompt))
+        self._digest = hashlib.sha256() if request.digest_logits else None
+        self._stops = StopChecker(request.stops)
+        self._stream = StreamDecoder(generator._tokenizer)
+        self._ids: list[int] = []
+        self._sent = 0  # characters handed to emit
+        self._sent_ids = 0
+        self._limit = min(request.max_new_tokens, generator._context - len(request.prompt))
+        self._deadline = (
+            None
+            if request.stops.deadline_ms is None
+            else time.perf_counter() + request.stops.deadline_ms / 1000
+        )
+
+    def loop(self, logits: torch.Tensor) -> None:
+        """Decode until something ends it, then fill the outcome."""
+        outcome = self._outcome
+        token = self._choose(logits)[0]
+        self._hash(logits[:1])
+        outcome.first_token = time.perf_counter()
+        reason = self._take(token)
+        while reason is None:
+            reason = self._interrupted() or self._over_deadline()
+            if reason is None:
+                reason = self._step()
+        if reason not in (FinishReason.SUFFIX, FinishReason.STOP_STRING, FinishReason.LINES):
+            self._feed(self._stream.finish())
+            self._stops.finish()
+        outcome.reason = reason
+        outcome.text = self._stops.text
+        outcome.token_ids = tuple(self._ids)
+        if self._digest is not None:
+            outcome.logits_sha256 = self._digest.hexdigest()
+        self._flush(len(outcome.text))
+        # The last token was chosen but not fed, unless an accepted draft had fed it already.
+        kept = len(self._request.prompt) + len(self._ids) - 1
+        self._slot.truncate(min(kept, self._slot.length))
+
+    def _step(self) -> FinishReason | None:
+        """One forward: the last token with a draft behind it."""
+        slot, outcome = self._slot, self._outcome
+        room = min(self._limit - len(self._ids), slot.capacity - slot.length - 1)
+        proposal = self._drafter.propose(min(DRAFT_LIMIT, room - 1))
+        draft = proposal.tokens
+        if self._planned:
+            draft = draft[: self._planner.width(proposal.match)]
+        start = time.perf_counter()
+        logits = self._decoder.forward([self._ids[-1], *draft], slot)
+        assert logits is not None
+        self._planner.observe(len(draft) + 1, (time.perf_counter() - start) * 1000)
+        outcome.forwards += 1
+        outcome.drafted += len(draft)
+        chosen = self._choose(logits)
+        right = 0
+        while right < len(draft) and chosen[right] == draft[right]:
+            right += 1
+        # The rows fed so far: the old last token and the right drafts.
+        slot.truncate(slot.length - (len(draft) - right))
+        if draft:
+            self._planner.accepted(proposal.match, len(draft), right)
+        reason = None
+        for row in range(right + 1):
+            self._hash(logits[row : row + 1])
+            outcome.accepted += row < right
+            reason = self._take(chosen[row])
+            if reason is not None:
+                break
+        return reason
+
+    def _choose(self, logits: torch.Tensor) -> list[int]:
+        position = len(self._request.prompt) + len(self._ids)
+        return choose(logits, position, self._request.temperature, self._request.seed)
+
+    def _hash(self, row: torch.Tensor) -> None:
+        if self._digest is not None:
+            self._digest.update(row.cpu().numpy().tobytes())
+
+    def _take(self, token: int) -> FinishReason | None:
+        """Append a chosen token; the reason if the text ends with it."""
+        self._ids.append(token)
+        if token in self._request.stops.token_ids:
+            return FinishReason.STOP_TOKEN
+        self._drafter.extend([token])
+        reason = self._feed(self._stream.push(token))
+        if reason is None and len(self._ids) >= self._limit:
+            reached = len(self._ids) >= self._request.max_new_tokens
+            reason = FinishReason.LENGTH if reached else FinishReason.CONTEXT
+        return reason
+
+    def _feed(self, piece: str) -> FinishReason | None:
+        reason = self._stops.push(piece)
+        if reason is None:
+            self._flush(self._stops.settled)
+        return reason
+
+    def _flush(self, end: int) -> None:
+        if end > self._sent:
+            self._emit(Chunk(self._stops.text[self._sent : end], tuple(self._ids[self._sent_ids :])))
+            self._sent, self._sent_ids = end, len(self._ids)
+
+    def _over_deadline(self) -> FinishReason | None:
+        over = self._deadline is not None and time.perf_counter() >= self._deadline
+        return FinishReason.DEADLINE if over else None
