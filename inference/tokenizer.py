@@ -68,18 +68,18 @@ class Tokenizer:
         """
         try:
             text = path.read_text(encoding="utf-8")
-            added, self._core = _load_without_control_tokens(text)
+            control, self._core = _load(text)
         except Exception as error:  # the library raises bare Exception for malformed files
             raise CorruptFile(
                 f"{path} cannot be read as a tokenizer: {error}.",
                 "Delete its directory and fetch the model again.",
             ) from error
-        self._control = {str(token["content"]): int(token["id"]) for token in added}
+        self._control = {str(token["content"]): int(token["id"]) for token in control}
         self._control_ids = frozenset(self._control.values())
-        highest = max(self._control_ids, default=-1)
-        self._vocab_size = max(highest + 1, self._core.get_vocab_size(with_added_tokens=True))
+        added = self._core.get_added_tokens_decoder()
+        self._vocab_size = max(max(added, default=-1) + 1, self._core.get_vocab_size(with_added_tokens=True))
         self._text_added = {
-            id: token.content.encode() for id, token in self._core.get_added_tokens_decoder().items()
+            id: token.content.encode() for id, token in added.items() if id not in self._control_ids
         }
         known_ends = (self._control.get(spelling) for spelling in _END_SPELLINGS)
         self._end_ids = frozenset(end_ids) | {id for id in known_ends if id is not None}
@@ -163,19 +163,25 @@ class StreamDecoder:
         return self._decoder.decode(b"", final=True)
 
 
-def _load_without_control_tokens(text: str) -> tuple[list[dict[str, Any]], tokenizers.Tokenizer]:
-    """The control tokens, and a tokenizer that does not know them.
+def _load(text: str) -> tuple[list[dict[str, Any]], tokenizers.Tokenizer]:
+    """The control tokens, and a tokenizer that reads their spellings as text.
 
-    ``encode_special_tokens`` of the library covers only tokens marked special. The list is cut out
-    of the JSON text: parsing and writing the whole vocabulary again would take longer than loading.
+    The library does that for tokens marked special, so all control tokens get the mark. (Leaving
+    them out instead would move the ids of other added tokens.) The list is replaced within the JSON
+    text: parsing and writing the whole vocabulary again would take longer than loading it.
     """
     match = _ADDED_TOKENS.search(text)
     if match is None:
         return [], tokenizers.Tokenizer.from_str(text)
     added, end = json.JSONDecoder().raw_decode(text, match.end())
-    control = [token for token in added if token["special"] or _TAG.fullmatch(token["content"])]
-    kept = json.dumps([token for token in added if token not in control])
-    return control, tokenizers.Tokenizer.from_str(text[: match.end()] + kept + text[end:])
+    control = []
+    for token in added:
+        if token["special"] or _TAG.fullmatch(token["content"]):
+            token["special"] = True
+            control.append(token)
+    core = tokenizers.Tokenizer.from_str(text[: match.end()] + json.dumps(added) + text[end:])
+    core.encode_special_tokens = True
+    return control, core
 
 
 def _is_byte_level(core: tokenizers.Tokenizer, path: Path) -> bool:

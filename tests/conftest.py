@@ -1,0 +1,39 @@
+"""Fixtures shared by all tests. Nothing here downloads: `draftline model fetch` did that before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inference.api import DEFAULT_MODEL
+from tests.tiny_models import make_tiny
+
+
+@pytest.fixture(scope="session")
+def tiny_home_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where this run keeps conversions of tiny models."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def tiny_home(tiny_home_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Points DRAFTLINE_HOME away from the user's for one test."""
+    monkeypatch.setenv("DRAFTLINE_HOME", str(tiny_home_path))
+    return tiny_home_path
+
+
+@pytest.fixture(scope="session")
+def looping_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model whose text runs in circles: drafts are accepted, and rejected at the exits."""
+    return make_tiny(tmp_path_factory.mktemp("looping"), gain=1.0, tie_word_embeddings=False)
+
+
+@pytest.fixture(scope="session")
+def real_model() -> str:
+    """Name of the real 0.5B; fails with the command to run if it is not on this machine."""
+    from inference.weights import store
+
+    if store.locate(DEFAULT_MODEL) is None:
+        pytest.fail(f"The real model is missing: run `draftline model fetch {DEFAULT_MODEL}` first.")
+    return DEFAULT_MODEL
