@@ -181,6 +181,11 @@ def _load(text: str) -> tuple[list[dict[str, Any]], tokenizers.Tokenizer]:
             control.append(token)
     core = tokenizers.Tokenizer.from_str(text[: match.end()] + json.dumps(added) + text[end:])
     core.encode_special_tokens = True
+    normalizer = "" if core.normalizer is None else core.normalizer.__getstate__().decode()
+    if normalizer == '{"type":"NFC"}':
+        # Composing accents changes the document's bytes, which insertions are cut against. Code is
+        # nearly always composed already; llama.cpp and GGUF files do without this step as well.
+        core.normalizer = None
     return control, core
 
 

@@ -130,6 +130,18 @@ def convert(
             shutil.rmtree(target)
         temporary.replace(target)
         sync_directory(target.parent)
+        _remove_superseded(target, where, source_hash)
+
+
+def _remove_superseded(target: Path, where: str, source_hash: str) -> None:
+    """Remove earlier conversions of this source to the same numerics: by an older converter, or of
+    the file before it changed. They can be larger than the original and nothing finds them again."""
+    stem = target.name.rsplit("-", 1)[0]
+    for other in target.parent.glob(f"{stem}-*"):
+        source = (read_json(other / MANIFEST) or {}).get("source", {})
+        if other != target and (source.get("path") == where or source.get("sha256") == source_hash):
+            # Processes that have it mapped keep it until they end (Windows refuses; then it stays).
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def _estimated_bytes(source: ModelSource, tensors: layout.Layout, numerics: Numerics) -> int:

@@ -39,7 +39,7 @@ def locate(entry: CatalogEntry, progress: Progress) -> Path | None:
     if found != entry.sha256:
         raise ChecksumMismatch(
             f"{path} has the checksum {found[:16]}..., not {entry.sha256[:16]}...: it is damaged.",
-            f"Delete it and run `draftline model fetch {entry.name}`.",
+            f"Run `draftline model fetch {entry.name}`, which replaces it.",
         )
     return path
 
@@ -106,11 +106,12 @@ def _from_any_source(entry: CatalogEntry, progress: Progress) -> Path:
 
 
 def _remove_damaged(entry: CatalogEntry, progress: Progress) -> None:
-    """A file of ours that fails its checksum is replaced; asking for a fetch is consent enough."""
-    own = paths.downloads_dir() / entry.file
-    if own.is_file() and entry.sha256 is not None and verify.checksum(own, progress) != entry.sha256:
-        verify.forget(own)
-        own.unlink()
+    """A complete file with wrong bytes is replaced; asking for a fetch is consent enough."""
+    for _ in range(2):  # ours, then the one in the hub's cache
+        path = present(entry)
+        if path is None or entry.sha256 is None or verify.checksum(path, progress) == entry.sha256:
+            return
+        hub.discard(path)
 
 
 def _already_here(entry: CatalogEntry) -> int:

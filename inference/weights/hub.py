@@ -43,9 +43,22 @@ def cached(entry: CatalogEntry) -> Path | None:
         return _cached_directory(entry)
     snapshots = cache_directory() / f"models--{entry.hub.repository.replace('/', '--')}" / "snapshots"
     for path in sorted(snapshots.glob(f"*/{entry.hub.file}")):
-        if path.is_file() and path.stat().st_size == entry.bytes:
+        if path.is_file() and path.stat().st_size == entry.bytes and not _is_another_version(path, entry):
             return path
     return None
+
+
+def _is_another_version(path: Path, entry: CatalogEntry) -> bool:
+    """The cache names the blob behind a large file after its checksum."""
+    name = path.resolve().name
+    return len(name) == 64 and name != entry.sha256
+
+
+def discard(path: Path) -> None:
+    """Remove a damaged file of the cache: the link and the blob, which would be found again."""
+    verify.forget(path)
+    path.resolve().unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
 
 
 def _listing(entry: CatalogEntry) -> Path:
@@ -191,9 +204,7 @@ def _git_object_id(path: Path) -> str:
 def _require(path: Path, expected: str, found: str, entry: CatalogEntry) -> None:
     if found == expected:
         return
-    # The cache keeps the bytes behind a link; both go, or the next try would find them again.
-    path.resolve().unlink(missing_ok=True)
-    path.unlink(missing_ok=True)
+    discard(path)
     raise ChecksumMismatch(
         f"{path.name} from the hub has the checksum {found[:16]}..., not {expected[:16]}...; it was removed.",
         f"Run `draftline model fetch {entry.name}` again; if it repeats, the file was changed at its source.",

@@ -11,7 +11,7 @@ from typing import Any
 
 from inference import paths
 from inference.api import Numerics
-from inference.errors import CorruptFile, ModelNotFetched
+from inference.errors import ChecksumMismatch, CorruptFile, ModelNotFetched
 from inference.weights import catalog, convert, fetch
 from inference.weights.catalog import CatalogEntry
 from inference.weights.lock import exclusive
@@ -84,7 +84,12 @@ def prepare(
         if convert.is_complete(target):
             return _opened(target, numerics, entry.name)
     fetched = False
-    original = fetch.locate(entry, progress)
+    try:
+        original = fetch.locate(entry, progress)
+    except ChecksumMismatch:
+        if not allow_download:
+            raise
+        original = None  # the fetch replaces it
     if original is None:
         if not allow_download:
             raise ModelNotFetched(

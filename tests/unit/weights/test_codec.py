@@ -19,11 +19,7 @@ SPELLINGS = [spelling for spelling, _ in QWEN_ADDED_TOKENS]
 
 @pytest.fixture(scope="module")
 def codec(tmp_path_factory: pytest.TempPathFactory) -> Tokenizer:
-    directory = make_tiny(tmp_path_factory.mktemp("codec") / "m")
-    path = directory / "tokenizer.json"
-    state = json.loads(path.read_text())
-    state["normalizer"] = None  # as in a converted GGUF file; NFC would change the bytes of a text
-    path.write_text(json.dumps(state))
+    path = make_tiny(tmp_path_factory.mktemp("codec") / "m") / "tokenizer.json"
     return Tokenizer(path, end_ids=[505])
 
 

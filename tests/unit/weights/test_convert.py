@@ -179,7 +179,10 @@ def test_key_covers_source_numerics_and_scheme(tmp_path: Path, monkeypatch: pyte
     changed = prepare(str(model), "int8")
     assert changed.converted and changed.path != first.path
     monkeypatch.setattr(quantize, "SCHEME", "another")
-    assert prepare(str(model), "int8").path not in (first.path, changed.path)
+    newer = prepare(str(model), "int8")
+    assert newer.path not in (first.path, changed.path)
+    # What nothing would find again does not stay on the disk.
+    assert not first.path.exists() and not changed.path.exists()
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json", "manifest.json"])
