@@ -39,9 +39,10 @@ class CatalogEntry:
         licence: SPDX identifier, or the licence's own name.
         description: what it is good for, one sentence.
         file: name of the GGUF file, or of the directory for a model of several files.
-        bytes: size of the download.
+        bytes: size of the download; exact where ``sha256`` is given, else for planning only.
         sha256: of the file; None if only the hub knows it, then its own metadata is checked against.
-        memory_mb: MiB of memory with int8 weights and a context of 4096.
+        memory_mb: MiB of memory to have free for int8 weights and a context of 4096; estimated from
+            the parameter counts.
     """
 
     name: str

@@ -53,7 +53,9 @@ class DirectorySource:
                     f"{self._path} lacks {', '.join(missing)}, which its index names.", "Fetch it again."
                 )
         else:
-            shards = tuple(sorted(self._path.glob("*.safetensors")))
+            # Some directories also hold the same weights under their makers' own names.
+            named_as_usual = sorted(self._path.glob("model*.safetensors"))
+            shards = tuple(named_as_usual or sorted(self._path.glob("*.safetensors")))
         if not shards:
             raise UnsupportedArchitecture(
                 f"{self._path} has no *.safetensors file.",

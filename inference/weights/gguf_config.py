@@ -103,6 +103,11 @@ def read_config(gguf: GgufFile) -> dict[str, Any]:
             )
         return value
 
+    if int(metadata.get("split.count", 1)) > 1:
+        raise UnsupportedArchitecture(
+            f"{where} is one part of a model split over several files.",
+            "Join them with `llama-gguf-split --merge` and use the result.",
+        )
     if optional("expert_count"):
         raise UnsupportedArchitecture(
             f"{where} is a mixture of experts, which Draftline does not run.", "Choose a dense model."

@@ -118,3 +118,11 @@ def test_tensor_without_a_place_is_named(tmp_path: Path) -> None:
     source = open_source(path)
     with pytest.raises(UnsupportedArchitecture, match="attn_sinks"):
         layout.plan(source.names(), 3, True, "m")
+
+
+def test_mixtures_are_refused(tmp_path: Path) -> None:
+    path = make_tiny_gguf(tmp_path / "m.gguf", extra={"expert_count": 8.0})
+    with pytest.raises(UnsupportedArchitecture, match="mixture"):
+        open_source(path).config()
+    path.write_bytes(path.read_bytes().replace(b"qwen2.expert_count", b"qwen2.export_count"))
+    assert open_source(path).config()["num_hidden_layers"] == 3
