@@ -100,9 +100,7 @@ class PendingGeneration:
 class Engine:
     """Owns the model; implements `api.TextEngine`. All methods may be called from any thread."""
 
-    def __init__(
-        self, config: EngineConfig, on_status: Callable[[EngineStatus], None] | None = None
-    ) -> None:
+    def __init__(self, config: EngineConfig, on_status: Callable[[EngineStatus], None] | None = None) -> None:
         _check_config(config)
         self.config = config
         self._on_status = on_status
@@ -247,7 +245,8 @@ class Engine:
 
             traceback.print_exc()
             error = DraftlineError(
-                f"Loading failed: {type(error).__name__}: {error}", "See the log; `draftline doctor` may know."
+                f"Loading failed: {type(error).__name__}: {error}",
+                "See the log; `draftline doctor` may know.",
             )
         self._set_status(
             EngineStatus(EngineState.FAILED, error.message, code=error.code, next_step=error.next_step)
@@ -320,7 +319,9 @@ class Engine:
 
     def _stopped(self) -> DraftlineError:
         status = self._status
-        error: DraftlineError = EngineStopped(status.message or "The engine is not running.", status.next_step)
+        error: DraftlineError = EngineStopped(
+            status.message or "The engine is not running.", status.next_step
+        )
         if status.code:
             error.code = status.code
         return error

@@ -14,6 +14,7 @@ from inference.cache.kv import KV_BUCKET
 from inference.errors import UnsupportedNumerics
 from inference.model.attention import attend, plan_rows
 from inference.model.config import ModelConfig
+from inference.model.elementwise import rms_norm, silu_times
 from inference.model.linear.int8 import FLOAT_BLOCK, Int8Kernel, Int8Linear, quantize_rows
 
 # A kernel that is right but this much slower than float is the reference implementation.
@@ -112,11 +113,12 @@ def probe(config: EngineConfig, model: ModelConfig) -> Hardware:
             notes.append(f"The plain u8 x s8 kernel is wrong or missing here; using {kernel.value}.")
     if device.type == "cpu":
         tiles, exact = choose_attention_tiles(model)
+        exact = exact and elementwise_rows_agree(model)
     else:
         tiles, exact = TILES, False
         notes.append("Bit-exactness is not promised on this device.")
     if not exact and device.type == "cpu":
-        notes.append("Attention depends on a row's place in its tile: bit-exactness is not promised.")
+        notes.append("A row's bits depend on the rows beside it here: bit-exactness is not promised.")
     return Hardware(device, threads, isa_name(), kernel, tiles, exact, tuple(reports), tuple(notes))
 
 
@@ -142,12 +144,15 @@ def _report(kernel: Int8Kernel) -> KernelReport:
     scale = torch.rand(2048, generator=generator) * 0.01 + 0.001
     try:
         linear = Int8Linear(weight, scale, None, kernel)
-        # Many rows of the full size once, few rows on a slice small enough to check cheaply.
-        exact = all(torch.equal(linear(x[:rows]), exact_product(x[:rows], weight, scale)) for rows in (1, 2, 5, 67))
-        linear(x[:16])
-        start = time.perf_counter()
-        linear(x[:16])
-        return KernelReport(kernel.value, exact, (time.perf_counter() - start) * 1000)
+        right = exact_product(x, weight, scale)
+        exact = all(torch.equal(linear(x[:rows]), right[:rows]) for rows in (1, 2, 5, 67))
+        # The best of some: a busy core must not make a good kernel look like a reference one.
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            linear(x[:16])
+            times.append(time.perf_counter() - start)
+        return KernelReport(kernel.value, exact, min(times) * 1000)
     except (RuntimeError, AttributeError, NotImplementedError):
         return KernelReport(kernel.value, False, float("inf"))
 
@@ -185,3 +190,19 @@ def choose_attention_tiles(model: ModelConfig) -> tuple[tuple[int, ...], bool]:
     fixed = run((FIXED_TILE,))
     shifted = all(torch.equal(run((FIXED_TILE,), skip), fixed[skip:]) for skip in (1, 3, 7))
     return (FIXED_TILE,), shifted
+
+
+def elementwise_rows_agree(model: ModelConfig) -> bool:
+    """Whether norm and activation give a row the same bits alone and among others."""
+    generator = torch.Generator().manual_seed(13)
+    rows = 41
+    hidden = torch.randn(rows, model.hidden_size, generator=generator)
+    weight = torch.rand(model.hidden_size, generator=generator)
+    gate_up = torch.randn(rows, 2 * model.intermediate_size, generator=generator)
+    normed, active = rms_norm(hidden, weight, model.rms_eps), silu_times(gate_up)
+    for part in (slice(0, 1), slice(3, 22), slice(5, 38)):
+        if not torch.equal(rms_norm(hidden[part], weight, model.rms_eps), normed[part]):
+            return False
+        if not torch.equal(silu_times(gate_up[part]), active[part]):
+            return False
+    return True

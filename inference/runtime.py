@@ -60,9 +60,7 @@ class Runtime:
         reuse = self.options.use_cache and request.use_cache
         draft = request.draft or self.options.draft
         with torch.inference_mode():
-            slot, cached = self.slots.acquire(
-                request.document, request.prompt, reuse=reuse, epoch=self.epoch
-            )
+            slot, cached = self.slots.acquire(request.document, request.prompt, reuse=reuse, epoch=self.epoch)
             return self.generator.generate(request, slot, cached, draft, emit, interrupted)
 
 
@@ -103,9 +101,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         _warm_up(decoder)
         clock.lap("warm_up")
     generator = Generator(decoder, loaded, options.prefill_chunk, context)
-    return Runtime(
-        options, prepared, config, hardware, loaded, decoder, pool, generator, context, clock.laps
-    )
+    return Runtime(options, prepared, config, hardware, loaded, decoder, pool, generator, context, clock.laps)
 
 
 def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedModel) -> tuple[int, int]:

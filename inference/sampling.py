@@ -19,7 +19,7 @@ def choose(logits: torch.Tensor, first_position: int, temperature: float, seed: 
         first_position: index in the whole sequence, prompt included.
     """
     if temperature <= 0:
-        return logits.argmax(dim=-1).tolist()  # type: ignore[no-any-return]
+        return logits.argmax(dim=-1).tolist()
     chosen = []
     for row, scores in enumerate(logits):
         noise = gumbel_noise(scores.shape[0], seed, first_position + row).to(scores.device)

@@ -184,11 +184,13 @@ def make_config(architecture: str = "qwen2", **overrides: Any) -> dict[str, Any]
     return config
 
 
-def make_tensors(config: dict[str, Any], seed: int = 0) -> dict[str, np.ndarray]:
+def make_tensors(config: dict[str, Any], seed: int = 0, gain: float = 2.0) -> dict[str, np.ndarray]:
     """Random float32 weights under their transformers names.
 
     The branches write strongly into the residual stream. Were they weak, a tied head would find the
-    embedding of the last token in it and repeat that token for ever.
+    embedding of the last token in it and repeat that token for ever. With an untied head and a small
+    ``gain`` the text mostly follows from the last token, so it runs in circles and leaves them now and
+    then: drafts are accepted and rejected.
     """
     rng = np.random.default_rng(seed)
     hidden, inner = config["hidden_size"], config["intermediate_size"]
@@ -207,23 +209,23 @@ def make_tensors(config: dict[str, Any], seed: int = 0) -> dict[str, np.ndarray]
     tensors = {"model.embed_tokens.weight": rng.normal(0.0, 0.3, (config["vocab_size"], hidden))}
     for i in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{i}."
-        for name, rows, gain in (
-            ("q", heads * head_dim, 2.0),
-            ("k", kv_heads * head_dim, 2.0),
-            ("v", kv_heads * head_dim, 2.0),
+        for name, rows in (
+            ("q", heads * head_dim),
+            ("k", kv_heads * head_dim),
+            ("v", kv_heads * head_dim),
         ):
             tensors[f"{prefix}self_attn.{name}_proj.weight"] = linear(rows, hidden, gain)
             if config["model_type"] == "qwen2" or config.get("attention_bias"):
                 tensors[f"{prefix}self_attn.{name}_proj.bias"] = bias(rows)
-        tensors[f"{prefix}self_attn.o_proj.weight"] = linear(hidden, heads * head_dim, 2.0)
+        tensors[f"{prefix}self_attn.o_proj.weight"] = linear(hidden, heads * head_dim, gain)
         if config.get("attention_bias"):
             tensors[f"{prefix}self_attn.o_proj.bias"] = bias(hidden)
         if config["model_type"] == "qwen3":
             tensors[f"{prefix}self_attn.q_norm.weight"] = norm(head_dim)
             tensors[f"{prefix}self_attn.k_norm.weight"] = norm(head_dim)
-        tensors[f"{prefix}mlp.gate_proj.weight"] = linear(inner, hidden, 2.0)
-        tensors[f"{prefix}mlp.up_proj.weight"] = linear(inner, hidden, 2.0)
-        tensors[f"{prefix}mlp.down_proj.weight"] = linear(hidden, inner, 2.0)
+        tensors[f"{prefix}mlp.gate_proj.weight"] = linear(inner, hidden, gain)
+        tensors[f"{prefix}mlp.up_proj.weight"] = linear(inner, hidden, gain)
+        tensors[f"{prefix}mlp.down_proj.weight"] = linear(hidden, inner, gain)
         tensors[f"{prefix}input_layernorm.weight"] = norm(hidden)
         tensors[f"{prefix}post_attention_layernorm.weight"] = norm(hidden)
     tensors["model.norm.weight"] = norm(hidden)
@@ -232,7 +234,9 @@ def make_tensors(config: dict[str, Any], seed: int = 0) -> dict[str, np.ndarray]
     return {name: np.ascontiguousarray(t, dtype=np.float32) for name, t in tensors.items()}
 
 
-def make_tiny(directory: Path, architecture: str = "qwen2", seed: int = 0, **overrides: Any) -> Path:
+def make_tiny(
+    directory: Path, architecture: str = "qwen2", seed: int = 0, gain: float = 2.0, **overrides: Any
+) -> Path:
     """Write a tiny model in transformers layout and return its directory.
 
     Args:
@@ -240,6 +244,7 @@ def make_tiny(directory: Path, architecture: str = "qwen2", seed: int = 0, **ove
             tokenizer.json afterwards.
         architecture: a key of ARCHITECTURES.
         seed: of the weights.
+        gain: how strongly attention and MLP write into the residual stream.
         **overrides: entries of config.json, e.g. ``num_hidden_layers=2``, ``tie_word_embeddings=False``.
     """
     directory = Path(directory)
@@ -251,6 +256,6 @@ def make_tiny(directory: Path, architecture: str = "qwen2", seed: int = 0, **ove
         "eos_token_id": [config["eos_token_id"], config["bos_token_id"]],
     }
     (directory / "generation_config.json").write_text(json.dumps(generation, indent=2), encoding="utf-8")
-    save_file(make_tensors(config, seed), directory / "model.safetensors", metadata={"format": "pt"})
+    save_file(make_tensors(config, seed, gain), directory / "model.safetensors", metadata={"format": "pt"})
     make_tokenizer().save(str(directory / "tokenizer.json"))
     return directory

@@ -24,7 +24,9 @@ class SlotPool:
         self._clock = 0
         self.slots: list[KvSlot] = []
 
-    def acquire(self, document: str, prompt: tuple[int, ...], *, reuse: bool, epoch: int) -> tuple[KvSlot, int]:
+    def acquire(
+        self, document: str, prompt: tuple[int, ...], *, reuse: bool, epoch: int
+    ) -> tuple[KvSlot, int]:
         """The slot for this prompt and how many of its tokens are already in it.
 
         The slot is cut to that length. At least the last prompt token is always left to compute,

@@ -56,7 +56,8 @@ class Planner:
     def observe(self, rows: int, ms: float) -> None:
         """Learn from the time of one decode forward."""
         if rows <= 2:
-            self._narrow_ms = ms if not self._narrow_ms else self._narrow_ms + SMOOTHING * (ms - self._narrow_ms)
+            before = self._narrow_ms or ms
+            self._narrow_ms = before + SMOOTHING * (ms - before)
         elif rows >= WIDE and self._narrow_ms:
             cost = max((ms - self._narrow_ms) / (rows - 1) / self._narrow_ms, 0.0)
             # One stalled forward must not switch drafting off.

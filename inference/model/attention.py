@@ -52,7 +52,14 @@ def plan_rows(
 
 
 def _group(
-    first: int, start: int, stop: int, tile: int, bucket: int, group: int, device: torch.device, dtype: torch.dtype
+    first: int,
+    start: int,
+    stop: int,
+    tile: int,
+    bucket: int,
+    group: int,
+    device: torch.device,
+    dtype: torch.dtype,
 ) -> RowGroup:
     tiles = -(-(stop - start) // tile)
     # Padding rows repeat the last position: they must see something, or softmax gives NaN.
@@ -79,7 +86,7 @@ def attend(
     Returns:
         [rows, heads * head dim].
     """
-    rows, heads, dim = query.shape
+    _, heads, dim = query.shape
     kv_heads = keys.shape[0]
     group = heads // kv_heads
     parts = []

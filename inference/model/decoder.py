@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 
 from inference.cache.kv import KvSlot
 from inference.model.attention import attend, plan_rows
 from inference.model.config import ModelConfig
+from inference.model.elementwise import rms_norm, silu_times
 from inference.model.linear import Linear
 from inference.model.rope import RopeTable
 
@@ -42,11 +42,6 @@ class Weights:
         """Packed copies; tensors used from the mapped file are not counted."""
         linears = [m for layer in self.layers for m in (layer.qkv, layer.out, layer.gate_up, layer.down)]
         return sum(m.private_bytes for m in [*linears, self.head])
-
-
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """RMSNorm (arXiv 1910.07467) over the last dimension, float32."""
-    return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * weight
 
 
 class Decoder:
@@ -94,7 +89,12 @@ class Decoder:
         if config.embedding_multiplier != 1.0:
             x = x * config.embedding_multiplier
         groups = plan_rows(
-            first, rows, config.n_heads // config.n_kv_heads, self.attention_tiles, self.device, slot.keys.dtype
+            first,
+            rows,
+            config.n_heads // config.n_kv_heads,
+            self.attention_tiles,
+            self.device,
+            slot.keys.dtype,
         )
         cos = self._rope.cos[first : first + rows].unsqueeze(1)
         sin = self._rope.sin[first : first + rows].unsqueeze(1)
@@ -107,8 +107,8 @@ class Decoder:
             values[:, first : first + rows] = v.transpose(0, 1)
             mixed = layer.out(attend(q, keys, values, groups, config.attention_scale))
             x = self._add(x, mixed)
-            gate, up = layer.gate_up(rms_norm(x, layer.mlp_norm, config.rms_eps)).chunk(2, dim=-1)
-            x = self._add(x, layer.down(F.silu(gate) * up))
+            gate_up = layer.gate_up(rms_norm(x, layer.mlp_norm, config.rms_eps))
+            x = self._add(x, layer.down(silu_times(gate_up)))
         slot.tokens.extend(tokens)
         if logits_from is None:
             return None
@@ -116,11 +116,13 @@ class Decoder:
         logits = self.weights.head(x)
         return logits if config.logits_scaling == 1.0 else logits / config.logits_scaling
 
-    def _project(self, layer: Layer, x: torch.Tensor, rows: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def _project(
+        self, layer: Layer, x: torch.Tensor, rows: int
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         config = self.config
         heads, kv_heads, dim = config.n_heads, config.n_kv_heads, config.head_dim
         qkv = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_eps)).view(rows, heads + 2 * kv_heads, dim)
-        q, k, v = qkv.split((heads, kv_heads, kv_heads), dim=1)
+        q, k, v = torch.split(qkv, (heads, kv_heads, kv_heads), dim=1)
         if layer.q_norm is not None and layer.k_norm is not None:
             q = rms_norm(q, layer.q_norm, config.rms_eps)
             k = rms_norm(k, layer.k_norm, config.rms_eps)

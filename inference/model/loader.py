@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -45,13 +46,15 @@ def load_decoder(
             weights = Weights(embed, tuple(layers), reader.tensor("final_norm.weight"), head)
     except (KeyError, OSError) as error:
         raise CorruptFile(
-            f"{weights_file} is damaged: {error}", f"Delete {weights_file.parent}; it is made again at the next start."
+            f"{weights_file} is damaged: {error}",
+            f"Delete {weights_file.parent}; it is made again at the next start.",
         ) from error
     except (MemoryError, RuntimeError) as error:
         if "alloc" not in str(error) and not isinstance(error, MemoryError):
             raise
         raise NotEnoughMemory(
-            f"Packing {weights_file.parent.name} ran out of memory.", "Close programs or choose a smaller model."
+            f"Packing {weights_file.parent.name} ran out of memory.",
+            "Close programs or choose a smaller model.",
         ) from error
     on_fraction(1.0)
     return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles)
@@ -74,7 +77,7 @@ def _layer(reader: _Reader, index: int) -> Layer:
 class _Reader:
     """Tensors by name, on the right device, as layers of the right kind."""
 
-    def __init__(self, file: safe_open, hardware: Hardware) -> None:
+    def __init__(self, file: Any, hardware: Hardware) -> None:
         self._file = file
         self._names = set(file.keys())
         self._hardware = hardware

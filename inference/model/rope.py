@@ -40,9 +40,7 @@ def _llama3(inv: torch.Tensor, scaling: dict[str, float]) -> torch.Tensor:
     return torch.where(medium, blended, scaled)
 
 
-def _yarn(
-    inv: torch.Tensor, scaling: dict[str, float], theta: float, dim: int
-) -> tuple[torch.Tensor, float]:
+def _yarn(inv: torch.Tensor, scaling: dict[str, float], theta: float, dim: int) -> tuple[torch.Tensor, float]:
     factor = float(scaling["factor"])
     original = float(scaling["original_max_position_embeddings"])
 
@@ -68,7 +66,10 @@ class RopeTable:
     def __init__(self, config: ModelConfig, length: int, device: torch.device) -> None:
         inv, attention = inverse_frequencies(config)
         angles = torch.arange(length, dtype=torch.float32)[:, None] * inv[None, :]
-        cos, sin = angles.cos() * attention, angles.sin() * attention
+        # In float64, then rounded: vector and scalar code differ in the last bit of a float32 cosine,
+        # and which of them computes a position depends on the length of the table.
+        cos = (angles.double().cos() * attention).float()
+        sin = (angles.double().sin() * attention).float()
         self.cos = torch.cat((cos, cos), dim=-1).to(device)
         self.sin = torch.cat((-sin, sin), dim=-1).to(device)
 
