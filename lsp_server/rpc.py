@@ -86,4 +86,6 @@ class DraftlineProtocol(LanguageServerProtocol):
         return True
 
     def _refuse(self, id: Any, code: int, message: str) -> None:
-        self._send_response(id, error=types.ResponseError(code=code, message=message))
+        # Written by hand: lsprotocol leaves out an id of null, which JSON-RPC asks for here.
+        error = {"code": code, "message": message}
+        self._send_data({"jsonrpc": self.VERSION, "id": id, "error": error})  # type: ignore[no-untyped-call]

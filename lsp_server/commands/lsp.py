@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -41,8 +42,14 @@ def run(args: argparse.Namespace) -> int:
         print(f"draftline lsp: cannot write the log {args.log_file}: {error.strerror}", file=sys.stderr)
         return 1
 
+    # The LSP types are thousands of classes: a tenth of their import is garbage collection, and they
+    # are never garbage.
+    gc.disable()
     from lsp_server.server import create_server
     from lsp_server.transport import accept_tcp, serve
+
+    gc.enable()
+    gc.freeze()
 
     if connection is None:
         assert address is not None
@@ -66,8 +73,8 @@ def _start_log(file: Path | None, level: str) -> None:
     )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=level.upper(), handlers=[handler])
-    # pygls logs whole messages at level info, that is, everything the user types.
-    logging.getLogger("pygls").setLevel(logging.ERROR)
+    # pygls logs whole messages, that is, everything the user types; what goes wrong is logged here too.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
     logging.captureWarnings(True)
 
 

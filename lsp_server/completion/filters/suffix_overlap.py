@@ -16,20 +16,20 @@ CLOSING = re.compile(r"[)\]}>\"'`;,:\s]*")
 def suffix_overlap(text: str, context: FilterContext) -> str | None:
     """Drop the tail of the suggestion that stands behind the cursor already.
 
-    The rest of the line is matched as a whole at the end of the suggestion's text. Where it is only
-    closing punctuation the suggestion is cut at the bracket or quote that would close the same thing
-    a second time, unless the client replaces that text (then completion/ranges.py covers it).
+    Where the rest of the line is closing punctuation, the suggestion is cut at the bracket or quote
+    that would close the same thing a second time, unless the client replaces that text (then
+    completion/ranges.py covers it). Any other rest is matched as a whole at the suggestion's end.
     """
     rest = context.rest.strip()
     if not rest:
         return text
+    if (rest[0] in _CLOSERS or rest[0] in _QUOTES) and CLOSING.fullmatch(rest):
+        cut = None if context.replaces_rest else second_closing(text, rest)
+        return text if cut is None else text[:cut] or None
     trimmed = text.rstrip()
     if trimmed.endswith(rest) and _is_boundary(trimmed, rest):
         return trimmed[: -len(rest)] or None
-    if context.replaces_rest or not CLOSING.fullmatch(rest):
-        return text
-    cut = second_closing(text, rest)
-    return text if cut is None else text[:cut] or None
+    return text
 
 
 def second_closing(text: str, rest: str) -> int | None:

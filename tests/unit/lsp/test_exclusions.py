@@ -1,0 +1,104 @@
+"""What must never be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lsp_server.context.exclusions import Exclusions, workspace_root
+from lsp_server.context.ignore_file import IgnorePatterns
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".env",
+        ".env.local",
+        ".ENV",
+        "prod.env",
+        "server.pem",
+        "deploy.key",
+        "id_rsa",
+        "id_rsa.pub",
+        "id_ed25519",
+        "credentials",
+        "credentials.json",
+        ".netrc",
+        "cert.p12",
+        "secrets.yml",
+        "secrets.toml",
+        ".npmrc",
+        "terraform.tfvars",
+        ".ssh/config",
+        ".aws/config",
+    ],
+)
+def test_secrets_are_excluded_everywhere(tmp_path: Path, name: str) -> None:
+    assert Exclusions().excludes(tmp_path / "project" / name)
+
+
+@pytest.mark.parametrize("name", ["main.py", "environment.py", "keyboard.py", "monkey.py", "Makefile"])
+def test_ordinary_names_are_not(tmp_path: Path, name: str) -> None:
+    assert not Exclusions().excludes(tmp_path / name)
+
+
+def test_a_link_to_a_secret_is_a_secret(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("KEY=1")
+    link = tmp_path / "notes.txt"
+    link.symlink_to(tmp_path / ".env")
+    assert Exclusions().excludes(link)
+
+
+def test_ignore_file_of_the_deepest_root_and_its_changes(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    (tmp_path / ".draftlineignore").write_text("*.sql\n")
+    (inner / ".draftlineignore").write_text("generated/\n!.env\n")
+    exclusions = Exclusions()
+    exclusions.set_roots([tmp_path, inner])
+    assert exclusions.excludes(tmp_path / "a.sql")
+    assert not exclusions.excludes(inner / "a.sql")
+    assert exclusions.excludes(inner / "generated" / "deep" / "a.py")
+    assert exclusions.excludes(inner / ".env"), "an ignore file cannot open secrets"
+    (inner / ".draftlineignore").write_text("a.sql\nlonger than before\n")
+    assert exclusions.excludes(inner / "a.sql")
+    (inner / ".draftlineignore").unlink()
+    assert not exclusions.excludes(inner / "a.sql")
+
+
+def test_workspace_root(tmp_path: Path) -> None:
+    deep = tmp_path / "a" / "b"
+    deep.mkdir(parents=True)
+    (tmp_path / ".draftlineignore").write_text("")
+    assert workspace_root(deep / "x.py") == tmp_path
+
+
+@pytest.mark.parametrize(
+    ("patterns", "path", "expected"),
+    [
+        (["*.log"], "a/b.log", True),
+        (["/b.log"], "a/b.log", False),
+        (["/b.log"], "b.log", True),
+        (["a/*.log"], "a/b.log", True),
+        (["a/*.log"], "a/c/b.log", False),
+        (["a/**/b.log"], "a/c/d/b.log", True),
+        (["a/**/b.log"], "a/b.log", True),
+        (["**/b.log"], "x/y/b.log", True),
+        (["a/**"], "a/x/y", True),
+        (["build/"], "build/x", True),
+        (["build/"], "build", False),
+        (["build/"], "src/build/x", True),
+        (["*.log", "!keep.log"], "keep.log", False),
+        (["logs/", "!logs/keep.log"], "logs/keep.log", True),
+        (["[ab].py"], "a.py", True),
+        (["[!ab].py"], "a.py", False),
+        (["?.py"], "ab.py", False),
+        (["# comment", "", "  "], "comment", False),
+        ([r"\#x"], "#x", True),
+        (["[z-a]"], "[z-a]", True),
+        (["x.py  "], "x.py", True),
+    ],
+)
+def test_patterns(patterns: list[str], path: str, expected: bool) -> None:
+    assert IgnorePatterns(patterns).matches(path) is expected

@@ -1,0 +1,65 @@
+"""Golden cases of each filter (tests/golden/filters/<name>.toml) and of the chain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomllib
+
+from lsp_server.completion.filters import FILTERS, FilterContext, run_filters
+from lsp_server.completion.ranges import ItemRange, item_range
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "filters"
+
+
+def cases() -> list[Any]:
+    found = []
+    for file in sorted(GOLDEN.glob("*.toml")):
+        for case in tomllib.loads(file.read_text(encoding="utf-8"))["case"]:
+            found.append(pytest.param(file.stem, case, id=f"{file.stem}: {case['name']}"))
+    return found
+
+
+@pytest.mark.parametrize(("filter", "case"), cases())
+def test_golden(filter: str, case: dict[str, Any]) -> None:
+    keep = {"name", "text", "expect", "dropped"}
+    context = FilterContext(**{key: value for key, value in case.items() if key not in keep})
+    expected = None if case.get("dropped") else case["expect"]
+    if filter == "chain":
+        assert run_filters(case["text"], context)[0] == expected
+    else:
+        assert FILTERS[filter.replace("_", "-")](case["text"], context) == expected
+
+
+def test_every_filter_has_golden_cases() -> None:
+    assert {file.stem for file in GOLDEN.glob("*.toml")} == {name.replace("-", "_") for name in FILTERS} | {
+        "chain"
+    }
+
+
+def test_the_chain_names_the_filter_that_dropped() -> None:
+    assert run_filters("  \n", FilterContext()) == (None, "blank")
+
+
+@pytest.mark.parametrize(
+    ("insert", "rest", "replaces", "expected"),
+    [
+        ("abc", "", True, ItemRange(4, 4)),
+        ("abc)", ")", False, ItemRange(4, 4)),
+        ("abc)", ")", True, ItemRange(4, 5)),
+        ("abc) + 1", "))", True, ItemRange(4, 5)),
+        ("abc))", "))", True, ItemRange(4, 6)),
+        ("abc)", " )", True, ItemRange(4, 6)),
+        ("f(abc)", ")", True, ItemRange(4, 4)),
+        ("abc)", ") and more", True, ItemRange(4, 4)),
+        ('abc"', '"', True, ItemRange(4, 5)),
+    ],
+)
+def test_ranges(insert: str, rest: str, replaces: bool, expected: ItemRange) -> None:
+    assert item_range(4, insert, rest, replaces_rest=replaces) == expected
+
+
+def test_range_of_a_selected_entry_begins_before_the_cursor() -> None:
+    assert item_range(4, "x", "", replaces_rest=False, start=2) == ItemRange(2, 4)
