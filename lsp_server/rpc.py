@@ -88,4 +88,4 @@ class DraftlineProtocol(LanguageServerProtocol):
     def _refuse(self, id: Any, code: int, message: str) -> None:
         # Written by hand: lsprotocol leaves out an id of null, which JSON-RPC asks for here.
         error = {"code": code, "message": message}
-        self._send_data({"jsonrpc": self.VERSION, "id": id, "error": error})  # type: ignore[no-untyped-call]
+        self._send_data({"jsonrpc": self.VERSION, "id": id, "error": error})

@@ -13,7 +13,7 @@ _ROOT = str(Path(__file__).parents[2])
 if _ROOT not in sys.path:
     sys.path.insert(0, _ROOT)
 
-from tests.e2e.client import Client
+from tests.e2e.client import Client  # noqa: E402
 
 Start = Callable[..., Awaitable[Client]]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 from hypothesis import given
@@ -50,9 +51,9 @@ def test_the_start_stays_while_typing() -> None:
         text = "\n".join(lines[:1000] + ["typed line of text"] * extra + ["x"] + lines[1000:])
         window = choose(Snapshot.of(text), Point(1000 + extra, 1), Budget.split(1600), words)
         starts.append(window.first_line)
-    moves = sum(a != b for a, b in zip(starts, starts[1:], strict=False))
+    moves = sum(a != b for a, b in itertools.pairwise(starts))
     assert 1 <= moves <= 8
-    assert all(a <= b for a, b in zip(starts, starts[1:], strict=False))
+    assert all(a <= b for a, b in itertools.pairwise(starts))
 
 
 def test_the_start_does_not_depend_on_the_current_line() -> None:
