@@ -70,7 +70,7 @@ class DraftlineServer(LanguageServer):
 
     def configure(self, *sources: object) -> None:
         """Take settings from ``sources``, later ones over earlier; start or restart the engine if
-        what it runs has changed."""
+        what it runs has changed. While suggestions are switched off nothing is loaded."""
         settings = self.base
         for values in sources:
             settings, warnings, unknown = merge(settings, values)
@@ -81,7 +81,7 @@ class DraftlineServer(LanguageServer):
         if settings != self.settings:
             self.completion.suggestions.clear()
         self.settings = settings
-        if self.host.config != settings.engine_config():
+        if settings.enable and self.host.config != settings.engine_config():
             self.host.start(settings.engine_config())
 
     def next_item_id(self) -> str:

@@ -21,8 +21,9 @@ from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import FimFormat, FimParts, find_format, render
 
-# The suffix is read anew at most keys, and its use falls off fast: llama.vim sends 64 lines.
-MAX_SUFFIX_TOKENS = 512
+# The suffix is read anew at most keys, behind a prefix that has changed, so its length is latency; its use
+# falls off fast with the distance from the cursor.
+MAX_SUFFIX_TOKENS = 256
 # Characters after the cursor that the engine compares its text with.
 STOP_SUFFIX_CHARS = 1024
 # Neighbouring lines further away than this are no neighbours.

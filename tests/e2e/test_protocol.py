@@ -183,25 +183,25 @@ async def test_settings(start: Any) -> None:
     client.configuration = {"maxLines": 3, "numerics": "int4", "disabledLanguages": ["go"]}
     workspace = {"configuration": True, "didChangeConfiguration": {"dynamicRegistration": True}}
     await client.initialize(capabilities={"workspace": workspace}, options={"enable": False, "maxLines": 7})
-    await client.ready()
     shown = await client.notification("window/showMessage")
     assert shown["type"] == 2
     assert "draftline.numerics must be one of int8, bf16" in shown["message"]
     assert any(name == "client/registerCapability" for name, _ in client.requests)
     client.open(URI, "a")
     assert await client.complete(URI, 0, 1) == []
-    await client.status(lambda params: params["reason"] == "disabled")
+    disabled = await client.status(lambda params: params["reason"] == "disabled")
+    assert disabled["state"] == "starting", "nothing is loaded while suggestions are switched off"
 
     client.configuration = {"enable": True, "disabledLanguages": ["go"]}
     client.notify("workspace/didChangeConfiguration", {"settings": None})
+    await client.ready()
     while not (answer := await client.complete(URI, 0, 1)):
         await asyncio.sleep(0.02)
     assert insert(answer) == "x\ny\nz"
     client.open(URI + ".go", "a", "go")
     assert await client.complete(URI + ".go", 0, 1) == []
-    starts = sum(
-        name == "draftline/status" and params["state"] == "starting" for name, params in client.notifications
-    )
+    statuses = [params for name, params in client.notifications if name == "draftline/status"]
+    starts = sum(params["state"] == "starting" and "uri" not in params for params in statuses)
     assert starts == 1, "the engine need not start again for these"
 
     client.configuration = {"enable": True, "context": 1024}
