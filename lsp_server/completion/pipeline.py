@@ -183,6 +183,8 @@ def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:
         raise NoSuggestion(Reason.SUPERSEDED)
     # A model may write line ends of its own; clients are not asked to understand \r.
     text = result.text.replace("\r\n", "\n").replace("\r", "\n")
+    # The token limit can cut a character of several tokens in half.
+    text = text.rstrip("\ufffd")
     if not text:
         raise NoSuggestion(Reason.EMPTY)
     kept, dropped_by = run_filters(text, prepared.filters)

@@ -228,6 +228,11 @@ async def test_a_two_megabyte_file_has_a_bounded_prompt() -> None:
     assert first[:1000] == second[:1000]
 
 
+async def test_half_a_character_at_the_end_is_not_shown() -> None:
+    bench = Bench("x", FakeEngine(answer="a\ufffd"))
+    assert text_of(await bench.ask(0, 1)) == "a"
+
+
 async def test_carriage_returns_of_the_model_become_line_feeds() -> None:
     bench = Bench("x", FakeEngine(answer="a\r\nb\rc"))
     assert text_of(await bench.ask(0, 1)) == "a\nb\nc"
