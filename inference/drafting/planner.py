@@ -21,7 +21,7 @@ class Planner:
 
     def __init__(self) -> None:
         # Chance that one drafted token is right, by match length; longer matches are surer.
-        self._chance = {match: 1.0 - 0.5 / match for match in range(1, 9)}
+        self._chance = {match: match / (match + 1.5) for match in range(1, 9)}
         self._narrow_ms = 0.0
         self._row_cost = FIRST_GUESS
 

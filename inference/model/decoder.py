@@ -122,7 +122,7 @@ class Decoder:
         config = self.config
         heads, kv_heads, dim = config.n_heads, config.n_kv_heads, config.head_dim
         qkv = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_eps)).view(rows, heads + 2 * kv_heads, dim)
-        q, k, v = torch.split(qkv, (heads, kv_heads, kv_heads), dim=1)
+        q, k, v = torch.split(qkv, [heads, kv_heads, kv_heads], dim=1)
         if layer.q_norm is not None and layer.k_norm is not None:
             q = rms_norm(q, layer.q_norm, config.rms_eps)
             k = rms_norm(k, layer.k_norm, config.rms_eps)
