@@ -39,7 +39,7 @@ class EngineConfig:
     threads: int | None = None
     context: int = 4096
     kv_budget_mb: int = 512
-    prefill_chunk: int = 256
+    prefill_chunk: int = 128
     use_cache: bool = True
     allow_download: bool = False
     queue_limit: int = 32
@@ -230,6 +230,9 @@ class TextEngine(Protocol):
         Raises:
             QueueFull, PromptTooLong, InvalidRequest, EngineStopped
         """
+
+    def close_document(self, document: str) -> None:
+        """Forget what is kept of a document; it was closed."""
 
     def close(self) -> None:
         """Stop the worker; running requests end as CANCELLED."""

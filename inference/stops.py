@@ -103,7 +103,7 @@ class StopChecker:
             self._match_at = None
         if not self._line_repeats():
             return False
-        if sum(c.isalnum() for c in line) >= DISTINCTIVE or self._closes_only(line) or len(self._lines) == 1:
+        if sum(c.isalnum() for c in line) >= DISTINCTIVE or _only_closes(line) or len(self._lines) == 1:
             self._cut_before_line(self._line_start)
             return True
         self._match_at = self._line_start
@@ -112,15 +112,13 @@ class StopChecker:
     def _line_repeats(self) -> bool:
         # The first line continues the line of the cursor, so it cannot be compared as a whole.
         line = self.text[self._line_start :].rstrip()
-        return bool(self._lines) and self._line_start > 0 and bool(line) and line == self._lines[0]
+        if not self._lines or self._line_start == 0 or line != self._lines[0]:
+            return False
+        # Closing brackets repeat the suffix only if the generated text has no opener for them.
+        return self._depth < 0 if _only_closes(line) else True
 
     def _could_repeat(self, line: str) -> bool:
         return self._line_start > 0 and self._lines[0].startswith(line.rstrip())
-
-    def _closes_only(self, line: str) -> bool:
-        """A line of closing brackets whose openers the generated text does not contain."""
-        inner = line.strip()
-        return bool(inner) and all(c in CLOSERS or c in ";," for c in inner) and self._depth < 0
 
     def _cut_before_line(self, start: int) -> None:
         self.text = self.text[:start].rstrip()
@@ -142,3 +140,8 @@ class StopChecker:
                 return True
             self._depth -= 1
         return False
+
+
+def _only_closes(line: str) -> bool:
+    """A line of nothing but closing brackets and separators."""
+    return all(c in CLOSERS or c in ";, " for c in line.strip())

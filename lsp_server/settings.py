@@ -24,6 +24,7 @@ class Settings:
         model: catalog name, a ``.gguf`` file or a directory.
         threads: None chooses by the machine.
         kv_budget: MiB for all KV slots.
+        prompt_tokens: most tokens of a prompt; reading a file for the first time takes time in proportion.
         max_lines: lines of a suggestion, 0 for no limit.
         debounce_ms: milliseconds an automatic request waits after the last edit.
         disabled_languages: LSP language identifiers without suggestions.
@@ -38,8 +39,9 @@ class Settings:
     threads: int | None = None
     context: int = 4096
     kv_budget: int = 512
-    prefill_chunk: int = 256
+    prefill_chunk: int = 128
     no_cache: bool = False
+    prompt_tokens: int = 1024
     max_new_tokens: int = 128
     temperature: float = 0.0
     seed: int = 0
@@ -69,6 +71,7 @@ class Settings:
         """The part that may differ from request to request."""
         return CompletionOptions(
             max_new_tokens=self.max_new_tokens,
+            prompt_tokens=self.prompt_tokens,
             max_lines=self.max_lines,
             temperature=self.temperature,
             seed=self.seed,
@@ -178,6 +181,7 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "kvBudget": ("kv_budget", _whole(1, 1_048_576)),
     "prefillChunk": ("prefill_chunk", _whole(1, 65_536)),
     "noCache": ("no_cache", _flag),
+    "promptTokens": ("prompt_tokens", _whole(16, 1_048_576)),
     "maxNewTokens": ("max_new_tokens", _whole(1, 4096)),
     "temperature": ("temperature", _number),
     "seed": ("seed", _whole(0, 2**63 - 1)),

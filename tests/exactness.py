@@ -46,8 +46,8 @@ def cursors(text: str, count: int, window: int, suffix: int = 400) -> list[tuple
 def typing(case: Case) -> list[Case]:
     """The keys before a case: the same place while its last characters were being typed."""
     return [
-        Case(case.document, case.prefix[:-back], case.suffix, max_new_tokens=6, warming=True)
-        for back in (12, 5, 1)
+        Case(case.document, case.prefix[:-back], case.suffix, max_new_tokens=4, warming=True)
+        for back in (9, 1)
     ]
 
 

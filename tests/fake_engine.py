@@ -144,6 +144,9 @@ class FakeEngine:
         threading.Thread(target=self._decode, args=(generation,), daemon=True).start()
         return generation
 
+    def close_document(self, document: str) -> None:
+        """Nothing is kept."""
+
     def close(self) -> None:
         self._closed.set()
         self._report(EngineStatus(EngineState.STOPPED))

@@ -20,6 +20,7 @@ _KEYS: Mapping[str, str] = {
     "kv_budget": "kvBudget",
     "prefill_chunk": "prefillChunk",
     "no_cache": "noCache",
+    "prompt_tokens": "promptTokens",
     "max_new_tokens": "maxNewTokens",
     "temperature": "temperature",
     "seed": "seed",
@@ -44,6 +45,7 @@ def add_switches(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--kv-budget", type=int, metavar="MB", help="memory for the caches of prompts")
     group.add_argument("--prefill-chunk", type=int, metavar="N", help="prompt tokens for each forward pass")
     group.add_argument("--no-cache", action="store_true", default=None, help="read every prompt anew")
+    group.add_argument("--prompt-tokens", type=int, metavar="N", help="most tokens of a prompt")
     group.add_argument("--max-new-tokens", type=int, metavar="N", help="longest answer in tokens")
     group.add_argument("--temperature", type=float, metavar="T", help="0 takes the likeliest token")
     group.add_argument("--seed", type=int, metavar="S", help="for a temperature above 0")

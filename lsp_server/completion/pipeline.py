@@ -23,7 +23,7 @@ from lsp_server.prompts.fim import FimFormat, FimParts, find_format, render
 
 # The suffix is read anew at most keys, behind a prefix that has changed, so its length is latency; its use
 # falls off fast with the distance from the cursor.
-MAX_SUFFIX_TOKENS = 256
+MAX_SUFFIX_TOKENS = 128
 # Characters after the cursor that the engine compares its text with.
 STOP_SUFFIX_CHARS = 1024
 # Neighbouring lines further away than this are no neighbours.
@@ -43,10 +43,14 @@ class NoSuggestion(Exception):
 class CompletionOptions:
     """How to generate. The names are those of the settings; ``max_lines`` 0 means no limit.
 
+    ``prompt_tokens`` bounds the prompt below what the context would hold: a new window is read at the speed
+    of prefill, and that is what a user waits for.
+
     ``line_in_middle`` puts the cursor's line behind the middle marker (see prompts/fim.py).
     """
 
     max_new_tokens: int = 128
+    prompt_tokens: int = 1024
     max_lines: int = 10
     temperature: float = 0.0
     seed: int = 0
@@ -113,7 +117,8 @@ class PromptBuilder:
         if self._format is None:
             raise NoSuggestion(Reason.NO_FIM)
         answer = max(1, min(options.max_new_tokens, self._context // 2))
-        total = max(2, self._context - answer - self._format.overhead)
+        room = min(options.prompt_tokens, self._context - answer)
+        total = max(2, room - self._format.overhead)
         budget = Budget.split(total, max_suffix=MAX_SUFFIX_TOKENS)
         window = choose(snapshot, cursor, budget, self._count)
         prefix, head = window.above, window.head

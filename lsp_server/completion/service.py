@@ -144,10 +144,9 @@ class CompletionService:
         self.supersede(uri)
         self.suggestions.forget(uri)
         self.debounce.closed(uri)
-        # Not every engine keeps something of documents; ours can drop it.
-        close_document = getattr(self._engine(), "close_document", None)
-        if close_document is not None:
-            close_document(uri)
+        engine = self._engine()
+        if engine is not None:
+            engine.close_document(uri)
 
     def shutdown(self) -> None:
         """Answer everything in flight."""

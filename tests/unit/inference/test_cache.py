@@ -61,7 +61,7 @@ def test_least_recently_used_gives_way() -> None:
 def test_a_long_common_prefix_is_shared_a_short_one_is_not() -> None:
     pool = _pool(2)
     _use(pool, "a", LONG)
-    assert _use(pool, "b", LONG[:5] + (1000,)) == 0
+    assert _use(pool, "b", (*LONG[:5], 1000)) == 0
     assert _use(pool, "renamed", (*LONG, 1000)) == len(LONG)
 
 

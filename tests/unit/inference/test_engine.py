@@ -1,0 +1,293 @@
+"""The engine's promises about queues, cancelling and streams, on a tiny model."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inference.api import (
+    Chunk,
+    EngineConfig,
+    EngineState,
+    EngineStatus,
+    FinishReason,
+    GenerationRequest,
+    StopRules,
+)
+from inference.engine import Engine, PendingGeneration
+from inference.errors import (
+    DraftlineError,
+    EngineStopped,
+    InvalidRequest,
+    NotEnoughMemory,
+    PromptTooLong,
+    QueueFull,
+)
+
+PROMPT = tuple(range(40, 240))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAFTLINE_HOME", str(tmp_path_factory.mktemp("engine-home")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def engine(home: None, looping_model: Path) -> Iterator[Engine]:
+    engine = Engine(EngineConfig(model=str(looping_model), context=1024, queue_limit=3))
+    engine.start()
+    engine.wait_ready(120)
+    yield engine
+    engine.close()
+
+
+def _request(document: str = "", **fields: object) -> GenerationRequest:
+    return replace(GenerationRequest(PROMPT, document=document, max_new_tokens=40), **fields)  # type: ignore[arg-type]
+
+
+class _Gate:
+    """Holds the worker inside a forward pass until opened."""
+
+    def __init__(self, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.entered, self._open = threading.Event(), threading.Event()
+        decoder = engine.runtime.decoder
+        forward = decoder.forward
+
+        def gated(*args: object) -> object:
+            self.entered.set()
+            assert self._open.wait(30)
+            return forward(*args)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(decoder, "forward", gated)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+def test_chunks_joined_are_the_text(engine: Engine) -> None:
+    pending = engine.submit(_request(max_new_tokens=90))
+    chunks = list(pending.chunks())
+    result = pending.future.result(timeout=30)
+    assert len(chunks) > 3
+    assert "".join(chunk.text for chunk in chunks) == result.text
+    assert result.finish_reason is FinishReason.LENGTH
+    assert len(result.token_ids) == 90
+    assert result.prompt_tokens == len(PROMPT)
+    assert 0 < result.timings.first <= result.timings.total
+
+
+def test_stops_cut_text_and_cache_alike(engine: Engine) -> None:
+    whole = engine.submit(_request("a", use_cache=False)).future.result(timeout=30)
+    word = whole.text[20:24]
+    at = whole.text.index(word)
+    for draft in ("none", "ngram"):
+        request = _request("a", draft=draft, stops=StopRules(strings=(word,)))
+        result = engine.submit(request).future.result(timeout=30)
+        assert result.finish_reason is FinishReason.STOP_STRING
+        assert result.text == whole.text[:at]
+        (slot,) = (slot for slot in engine.runtime.slots.slots if slot.document == "a")
+        assert slot.length <= len(PROMPT) + len(result.token_ids)
+        again = engine.submit(_request("a")).future.result(timeout=30)
+        assert again.token_ids == whole.token_ids
+        assert again.cached_tokens == len(PROMPT) - 1
+
+
+def test_a_stop_token_ends_the_text_before_it(engine: Engine) -> None:
+    whole = engine.submit(_request()).future.result(timeout=30)
+    stop = whole.token_ids[10]
+    request = _request(stops=StopRules(token_ids=frozenset({stop})), draft="ngram")
+    result = engine.submit(request).future.result(timeout=30)
+    assert result.finish_reason is FinishReason.STOP_TOKEN
+    assert result.token_ids == whole.token_ids[: whole.token_ids.index(stop) + 1]
+    assert whole.text.startswith(result.text)
+
+
+def test_the_context_bounds_the_answer(engine: Engine) -> None:
+    prompt = tuple(i % 400 for i in range(engine.context - 10))
+    request = GenerationRequest(prompt, max_new_tokens=50, draft="ngram")
+    result = engine.submit(request).future.result(timeout=30)
+    assert result.finish_reason is FinishReason.CONTEXT
+    assert len(result.token_ids) == 10
+
+
+def test_a_deadline_cuts_but_does_not_change(engine: Engine) -> None:
+    whole = engine.submit(_request(max_new_tokens=400)).future.result(timeout=30)
+    request = _request(max_new_tokens=400, stops=StopRules(deadline_ms=5))
+    cut = engine.submit(request).future.result(timeout=30)
+    assert cut.finish_reason is FinishReason.DEADLINE
+    assert 0 < len(cut.token_ids) < 400
+    assert whole.token_ids[: len(cut.token_ids)] == cut.token_ids
+
+
+def test_the_newest_request_of_a_document_wins(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = _Gate(engine, monkeypatch)
+    running = engine.submit(_request("a"))
+    assert gate.entered.wait(10)
+    other = engine.submit(_request("b"))
+    second = engine.submit(_request("a"))
+    # Superseded at once, while the worker is still inside a forward pass.
+    assert running.future.result(timeout=1).finish_reason is FinishReason.SUPERSEDED
+    third = engine.submit(_request("a"))
+    assert second.future.result(timeout=1).finish_reason is FinishReason.SUPERSEDED
+    gate.open()
+    assert third.future.result(timeout=30).finish_reason is FinishReason.LENGTH
+    assert other.future.result(timeout=30).finish_reason is FinishReason.LENGTH
+
+
+def test_cancelling_stops_the_decoding(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    forwards = 0
+    decoder = engine.runtime.decoder
+    forward = decoder.forward
+
+    def counting(*args: object) -> object:
+        nonlocal forwards
+        forwards += 1
+        if forwards == 5:
+            pending.cancel()
+        return forward(*args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(decoder, "forward", counting)
+    pending = engine.submit(_request("a", max_new_tokens=300, draft="none", use_cache=False))
+    result = pending.future.result(timeout=30)
+    assert result.finish_reason is FinishReason.CANCELLED
+    assert forwards == 5
+    monkeypatch.undo()
+    # What was decoded before the cancel is true; the next request may build on it.
+    assert engine.submit(_request("a")).future.result(timeout=30).cached_tokens > 0
+
+
+def test_cancelling_a_waiting_request(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = _Gate(engine, monkeypatch)
+    running = engine.submit(_request("a"))
+    assert gate.entered.wait(10)
+    waiting = engine.submit(_request("b"))
+    waiting.cancel()
+    waiting.cancel()
+    assert waiting.future.result(timeout=1).finish_reason is FinishReason.CANCELLED
+    assert list(waiting.chunks()) == []
+    gate.open()
+    assert running.future.result(timeout=30).finish_reason is FinishReason.LENGTH
+
+
+def test_the_queue_is_bounded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = _Gate(engine, monkeypatch)
+    pending: list[PendingGeneration] = [engine.submit(_request("0"))]
+    assert gate.entered.wait(10)
+    pending += [engine.submit(_request(str(i))) for i in (1, 2, 3)]
+    with pytest.raises(QueueFull):
+        engine.submit(_request("4"))
+    # A newer request of a waiting document takes its place instead of another.
+    pending.append(engine.submit(_request("3")))
+    gate.open()
+    reasons = [p.future.result(timeout=30).finish_reason for p in pending]
+    assert reasons == [FinishReason.LENGTH] * 3 + [FinishReason.SUPERSEDED, FinishReason.LENGTH]
+
+
+def test_a_failing_request_does_not_end_the_engine(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object) -> object:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(engine.runtime.decoder, "forward", broken)
+    pending = engine.submit(_request("a"))
+    with pytest.raises(RuntimeError, match="broken"):
+        pending.future.result(timeout=10)
+    monkeypatch.undo()
+    assert engine.submit(_request("a")).future.result(timeout=30).finish_reason is FinishReason.LENGTH
+
+
+@pytest.mark.parametrize(
+    ("request_", "error"),
+    [
+        (GenerationRequest(()), InvalidRequest),
+        (GenerationRequest((5000,)), InvalidRequest),
+        (GenerationRequest((-1,)), InvalidRequest),
+        (GenerationRequest((1,), max_new_tokens=0), InvalidRequest),
+        (GenerationRequest((1,), draft="best"), InvalidRequest),  # type: ignore[arg-type]
+        (GenerationRequest((1,) * 1024), PromptTooLong),
+    ],
+)
+def test_bad_requests_name_their_fault(
+    engine: Engine, request_: GenerationRequest, error: type[DraftlineError]
+) -> None:
+    with pytest.raises(error) as caught:
+        engine.submit(request_)
+    assert caught.value.message
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"numerics": "int3"}, {"draft": "x"}, {"threads": 0}, {"context": 5}, {"prefill_chunk": 0}],
+)
+def test_bad_configurations_are_refused(fields: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequest):
+        Engine(EngineConfig(**fields))  # type: ignore[arg-type]
+
+
+def test_states_up_to_ready_and_stopped(home: None, looping_model: Path) -> None:
+    seen: list[EngineStatus] = []
+    engine = Engine(EngineConfig(model=str(looping_model), context=512), seen.append)
+    with pytest.raises(EngineStopped):
+        engine.submit(_request())
+    engine.start()
+    engine.wait_ready(120)
+    waiting = [engine.submit(_request(str(i), max_new_tokens=300)) for i in range(4)]
+    engine.close()
+    reasons = {p.future.result(timeout=5).finish_reason for p in waiting}
+    assert reasons <= {FinishReason.CANCELLED, FinishReason.LENGTH}
+    with pytest.raises(EngineStopped):
+        engine.submit(_request())
+    engine.close()
+    states = [status.state for status in seen]
+    assert states[0] is EngineState.LOADING
+    assert EngineState.READY in states
+    assert states[-1] is EngineState.STOPPED
+    fractions = [s.fraction for s in seen if s.state is EngineState.LOADING and s.fraction is not None]
+    assert max(fractions) == 1.0
+
+
+def test_a_missing_model_fails_with_its_next_step(home: None) -> None:
+    engine = Engine(EngineConfig())
+    engine.start()
+    with pytest.raises(DraftlineError) as caught:
+        engine.wait_ready(60)
+    assert caught.value.code == "model-not-fetched"
+    assert "draftline model fetch" in caught.value.next_step
+    assert engine.status.state is EngineState.FAILED
+    engine.close()
+
+
+def test_closing_while_loading(home: None, looping_model: Path) -> None:
+    engine = Engine(EngineConfig(model=str(looping_model)))
+    engine.start()
+    time.sleep(0.01)
+    engine.close()
+    assert engine.status.state is EngineState.STOPPED
+
+
+def test_a_budget_too_small_for_one_slot_is_refused(home: None, looping_model: Path) -> None:
+    engine = Engine(EngineConfig(model=str(looping_model), context=32768, kv_budget_mb=1))
+    engine.start()
+    with pytest.raises(DraftlineError) as caught:
+        engine.wait_ready(60)
+    assert caught.value.code == NotEnoughMemory.code
+    assert "--kv-budget" in caught.value.next_step
+
+
+def test_closed_documents_are_forgotten(engine: Engine) -> None:
+    engine.submit(_request("secret")).future.result(timeout=30)
+    engine.close_document("secret")
+    result = engine.submit(_request("other", max_new_tokens=1)).future.result(timeout=30)
+    assert result.finish_reason is FinishReason.LENGTH
+    assert all(slot.document != "secret" for slot in engine.runtime.slots.slots)
+
+
+def test_chunks_are_plain_data() -> None:
+    assert Chunk("a", (1,)) == Chunk("a", (1,))

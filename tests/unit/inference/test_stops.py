@@ -1,0 +1,101 @@
+"""Where generations end. Each case is a suffix, what the model writes, and what is kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.api import FinishReason, StopRules
+from inference.stops import StopChecker
+
+R = FinishReason
+
+
+def _run(rules: StopRules, output: str) -> tuple[str, FinishReason | None]:
+    checker = StopChecker(rules)
+    for character in output:
+        if (reason := checker.push(character)) is not None:
+            return checker.text, reason
+    checker.finish()
+    return checker.text, None
+
+
+SUFFIX_CASES = [
+    # Python: the line after the cursor comes again.
+    ("\n    return lo\n", "x = 1\n    return lo\n", "x = 1", R.SUFFIX),
+    ("\n\n\n    return total\n", "x = 1\n\n    return total\n\n", "x = 1", R.SUFFIX),
+    ("\n    return lo\n", "x = 1\n        return lo\n    y", "x = 1\n        return lo\n    y", None),
+    # ... and only its beginning is equal.
+    ("\n    return lo\n", "x = 1\n    return lo + 1\n    y", "x = 1\n    return lo + 1\n    y", None),
+    # A line that says little must be followed by the next one.
+    ("\n    else:\n        b()\n", "a()\n    else:\n        b()\n", "a()", R.SUFFIX),
+    ("\n    else:\n        b()\n", "a()\n    else:\n        c()\n    d", "a()\n    else:\n        c()\n    d", None),
+    ("\n    pass", "a()\n    pass\n", "a()", R.SUFFIX),
+    # C: a bracket that closes what stands before the cursor.
+    ("\n}\n\nint main() {\n", "return 1;\n}\n", "return 1;", R.SUFFIX),
+    ("\n}\n", "if (x) {\n    y();\n}\nz();\n", "if (x) {\n    y();\n}\nz();\n", None),
+    ("\n    });\n", "f(x);\n    });\n", "f(x);", R.SUFFIX),
+    # The rest of the cursor's line.
+    (")\n", "a, b)\n", "a, b", R.SUFFIX),
+    (")\n", "f(a), g(b))\n", "f(a), g(b)", R.SUFFIX),
+    (")\n", "')')", "')'", R.SUFFIX),
+    ("]", "x[0]]", "x[0]", R.SUFFIX),
+    (" + b)\n", "a)", "a)", None),
+    # Nothing after the cursor.
+    ("", "a\nb\n", "a\nb\n", None),
+    ("\n", "a\nb\n", "a\nb\n", None),
+]
+
+
+@pytest.mark.parametrize(("suffix", "output", "text", "reason"), SUFFIX_CASES)
+def test_suffix(suffix: str, output: str, text: str, reason: FinishReason | None) -> None:
+    assert _run(StopRules(suffix=suffix), output) == (text, reason)
+
+
+def test_an_unfinished_last_line_that_repeats_the_suffix_is_cut() -> None:
+    assert _run(StopRules(suffix="\n    return lo\n"), "x = 1\n    return lo") == ("x = 1", None)
+
+
+def test_strings_and_lines() -> None:
+    assert _run(StopRules(strings=("END",)), "a EN b END c") == ("a EN b ", R.STOP_STRING)
+    assert _run(StopRules(single_line=True), "a\nb") == ("a", R.LINES)
+    assert _run(StopRules(max_lines=2), "a\nb\nc") == ("a\nb", R.LINES)
+    assert _run(StopRules(max_lines=3), "a\nb") == ("a\nb", None)
+
+
+TEXT = st.text(alphabet="ab})(]\n '\"", max_size=40)
+
+
+@given(TEXT, TEXT, st.integers(1, 5), st.sampled_from([(), ("ab",), ("a\n", "}}")]))
+def test_settled_text_is_never_taken_back(
+    suffix: str, output: str, step: int, strings: tuple[str, ...]
+) -> None:
+    checker = StopChecker(StopRules(suffix=suffix, strings=strings, max_lines=4))
+    settled = ""
+    reason = None
+    for start in range(0, len(output), step):
+        reason = checker.push(output[start : start + step])
+        assert checker.text.startswith(settled)
+        if reason is not None:
+            break
+        assert checker.settled >= len(settled)
+        settled = checker.text[: checker.settled]
+    if reason is None:
+        checker.finish()
+    assert checker.text.startswith(settled)
+    assert output.startswith(checker.text)
+
+
+@given(TEXT, TEXT, st.integers(1, 7))
+def test_pieces_do_not_matter(suffix: str, output: str, step: int) -> None:
+    rules = StopRules(suffix=suffix, strings=("ab",))
+    checker = StopChecker(rules)
+    reason = None
+    for start in range(0, len(output), step):
+        reason = checker.push(output[start : start + step])
+        if reason is not None:
+            break
+    if reason is None:
+        checker.finish()
+    assert (checker.text, reason) == _run(rules, output)
