@@ -1,0 +1,261 @@
+"""A short measurement of a loaded model: start-up, memory, speed, and whether its bits hold."""
+
+from __future__ import annotations
+
+import importlib
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inference.api import EngineConfig, TextCodec
+from inference.diagnosis.machine import private_bytes, resident_bytes_of
+
+if TYPE_CHECKING:
+    from inference.runtime import Runtime
+
+# The self-test's prompt, and the blocks it is fed in; 40 is the whole prompt at once.
+TEST_TOKENS = 40
+TEST_BLOCKS = (1, 3, 8, 16, 40)
+
+FORWARD_ROWS = (1, 8, 16)
+CACHED_TOKENS = 256  # what a decode step finds in the cache
+PREFILL_TOKENS = 384
+REPEATS = 7
+# A machine busy with other work must not turn a short measurement into a long one.
+SECONDS_EACH = 4.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A candidate of the probe; ``ms`` is None if it did not run."""
+
+    name: str
+    exact: bool
+    ms: float | None
+    chosen: bool
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the probe chose for this machine; see `inference.hardware.Hardware`."""
+
+    device: str
+    instruction_set: str
+    threads: int
+    numerics: str
+    kernels: tuple[Kernel, ...]
+    attention_tiles: tuple[int, ...]
+    bit_exact: bool
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class StartUp:
+    """Milliseconds. ``steps`` are those of the runtime, in order."""
+
+    import_torch: float
+    import_engine: float
+    steps: dict[str, float]
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Bytes.
+
+    Attributes:
+        packed: private copies of the weights, which no other process shares.
+        mapped: the weights file, whose pages all processes share and the system may drop.
+        mapped_resident: the part of it in memory for this process, None if unknown.
+        slot: of one KV slot; up to ``slots`` of them are made as documents need them.
+        loaded: private memory of the whole process once the model was loaded.
+        private: the same after the measurement, with the working memory of forward passes.
+    """
+
+    packed: int
+    mapped: int
+    mapped_resident: int | None
+    slot: int
+    slots: int
+    context: int
+    loaded: int
+    private: int
+
+    @property
+    def need(self) -> int:
+        """Private memory once all slots are in use."""
+        return self.private + self.slot * self.slots
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Medians. ``forward_ms`` maps rows to the time of one forward pass."""
+
+    forward_ms: dict[int, float]
+    decode_tokens_per_s: float
+    prefill_tokens_per_s: float
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """The same prompt in blocks of several sizes; ``differing`` are the sizes whose logits had other
+    bits than the whole prompt at once."""
+
+    tokens: int
+    blocks: tuple[int, ...]
+    differing: tuple[int, ...]
+
+    @property
+    def exact(self) -> bool:
+        """All blocks gave the same bits."""
+        return not self.differing
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A model that was loaded in this process."""
+
+    source: str
+    choices: Choices
+    start_up: StartUp
+    memory: MemoryUse
+    speed: Speed
+    self_test: SelfTest
+    fill_in_the_middle: bool
+
+
+def measure(
+    config: EngineConfig,
+    on_progress: Callable[[str, float | None], None],
+    has_fim: Callable[[TextCodec], bool] = lambda codec: True,
+) -> Measured:
+    """Load the model in this thread and measure it. Never downloads if ``config`` forbids it.
+
+    Args:
+        has_fim: tells whether a vocabulary has a fill-in-the-middle format.
+
+    Raises:
+        DraftlineError: the model cannot be loaded; with the reason and the next step.
+    """
+    torch_ms = _import("torch")
+    engine_ms = _import("inference.runtime")
+    import torch
+
+    from inference.runtime import load_runtime
+
+    runtime = load_runtime(config, on_progress)
+    loaded = private_bytes()
+    with torch.inference_mode():
+        on_progress("Testing exactness.", None)
+        self_test = _self_test(runtime)
+        on_progress("Measuring speed.", None)
+        speed = _speed(runtime)
+    return Measured(
+        source=runtime.prepared.source,
+        choices=_choices(runtime),
+        start_up=StartUp(torch_ms, engine_ms, dict(runtime.load_ms)),
+        memory=_memory(runtime, loaded),
+        speed=speed,
+        self_test=self_test,
+        fill_in_the_middle=has_fim(runtime.tokenizer),
+    )
+
+
+def _import(module: str) -> float:
+    start = time.perf_counter()
+    importlib.import_module(module)
+    return (time.perf_counter() - start) * 1000
+
+
+def _choices(runtime: Runtime) -> Choices:
+    hardware = runtime.hardware
+    chosen = None if hardware.int8_kernel is None else hardware.int8_kernel.value
+    kernels = tuple(
+        # A candidate that failed has an infinite time, which JSON does not know.
+        Kernel(r.name, r.exact, None if r.ms == float("inf") else r.ms, r.name == chosen)
+        for r in hardware.reports
+    )
+    return Choices(
+        device=str(hardware.device),
+        instruction_set=hardware.isa,
+        threads=hardware.threads,
+        numerics=runtime.options.numerics,
+        kernels=kernels,
+        attention_tiles=tuple(hardware.attention_tiles),
+        bit_exact=hardware.bit_exact,
+        notes=tuple(hardware.notes),
+    )
+
+
+def _memory(runtime: Runtime, loaded: int) -> MemoryUse:
+    import torch
+
+    from inference.cache.kv import KvSlot
+    from inference.runtime import plan_memory
+
+    _, slots = plan_memory(runtime.options, runtime.config, runtime.prepared)
+    return MemoryUse(
+        packed=runtime.decoder.weights.private_bytes,
+        mapped=runtime.prepared.weights.stat().st_size,
+        mapped_resident=resident_bytes_of(runtime.prepared.weights),
+        slot=KvSlot.bytes_for(runtime.config, runtime.context, torch.float32),
+        slots=slots,
+        context=runtime.context,
+        loaded=loaded,
+        private=private_bytes(),
+    )
+
+
+def _test_prompt(runtime: Runtime, count: int) -> list[int]:
+    """Ids spread over the vocabulary: any text would do, but every vocabulary has these."""
+    vocabulary = runtime.config.vocab_size
+    return [(7919 * i + 13) % vocabulary for i in range(count)]
+
+
+def _self_test(runtime: Runtime) -> SelfTest:
+    import torch
+
+    prompt = _test_prompt(runtime, TEST_TOKENS)
+
+    def logits(block: int) -> torch.Tensor:
+        slot = runtime.decoder.new_slot(TEST_TOKENS)
+        rows = []
+        for start in range(0, TEST_TOKENS, block):
+            part = runtime.decoder.forward(prompt[start : start + block], slot)
+            assert part is not None
+            rows.append(part)
+        return torch.cat(rows)
+
+    whole = logits(TEST_TOKENS)
+    differing = tuple(block for block in TEST_BLOCKS[:-1] if not torch.equal(logits(block), whole))
+    return SelfTest(TEST_TOKENS, TEST_BLOCKS, differing)
+
+
+def _speed(runtime: Runtime) -> Speed:
+    decoder = runtime.decoder
+    room = runtime.context - max(FORWARD_ROWS)
+    slot = decoder.new_slot(runtime.context)
+    prompt = _test_prompt(runtime, min(PREFILL_TOKENS, room))
+    start = time.perf_counter()
+    chunk = runtime.options.prefill_chunk
+    for first in range(0, len(prompt), chunk):
+        last = first + chunk >= len(prompt)
+        block = prompt[first : first + chunk]
+        decoder.forward(block, slot, len(block) - 1 if last else None)
+    prefill = len(prompt) / (time.perf_counter() - start)
+    slot.truncate(min(CACHED_TOKENS, len(prompt)))
+
+    def median_ms(rows: int) -> float:
+        times: list[float] = []
+        end = time.perf_counter() + SECONDS_EACH
+        while len(times) < REPEATS and (not times or time.perf_counter() < end):
+            length = slot.length
+            start = time.perf_counter()
+            decoder.forward(prompt[:rows], slot)
+            times.append((time.perf_counter() - start) * 1000)
+            slot.truncate(length)
+        return statistics.median(times)
+
+    forward = {rows: median_ms(rows) for rows in FORWARD_ROWS}
+    return Speed(forward, 1000 / forward[1], prefill)

@@ -1,0 +1,176 @@
+"""The report of ``draftline doctor`` for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+from inference.weights.disk import megabytes
+
+if TYPE_CHECKING:
+    from inference.diagnosis.measure import Measured
+    from lsp_server.commands.doctor import Report
+
+_STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+
+
+def print_report(report: Report, console: Console) -> None:
+    """Print all sections, the problems last: that is where the eye ends up."""
+    _section(console, "Versions", [(name, version or "missing") for name, version in report.versions.items()])
+    _section(console, "Machine", _machine(report))
+    _section(console, "Files", _files(report))
+    if report.measured is not None:
+        _section(console, "Choices", _choices(report.measured))
+        _section(console, "Memory", _memory(report, report.measured))
+        _section(console, "Start-up", _start_up(report.python_ms, report.measured))
+        _section(console, "Speed", _speed(report.measured))
+        _section(console, "Exactness", _exactness(report.measured))
+    _problems(report, console)
+
+
+def _section(console: Console, title: str, rows: list[tuple[str, str]]) -> None:
+    console.print(Text(title, "bold"))
+    for name, value in rows:
+        # Not a table: paths are there to be copied, so they must not be folded.
+        console.print(Text(f"  {name:<20}").append(value), soft_wrap=True)
+    console.print()
+
+
+def _machine(report: Report) -> list[tuple[str, str]]:
+    machine = report.machine
+    cores, memory = machine.cores, machine.memory
+    rows = [
+        ("system", machine.system),
+        ("processor", cores.processor),
+        ("cores", f"{cores.usable} usable, {cores.free:.1f} free while looking" + _quota(cores.quota)),
+    ]
+    if cores.load is not None:
+        rows.append(("load average", " ".join(f"{value:.2f}" for value in cores.load)))
+    for process in cores.busy:
+        rows.append(("busy process", f"{process.name} (pid {process.pid}): {process.cores:.1f} cores"))
+    rows.append(("memory", f"{megabytes(memory.available)} of {megabytes(memory.total)} available"))
+    if memory.limit is not None:
+        rows.append(("container limit", megabytes(memory.limit)))
+    swap = f"{megabytes(memory.swap_used)} of {megabytes(memory.swap_total)} used"
+    rows.append(("swap", swap if memory.swap_total else "none"))
+    if memory.pressure is not None:
+        rows.append(("memory pressure", f"{memory.pressure:.1f} % of the last minute"))
+    disk = machine.disk
+    state = "" if disk.writable else ", NOT WRITABLE"
+    rows.append(("disk", f"{megabytes(disk.free)} of {megabytes(disk.total)} free{state}"))
+    return rows
+
+
+def _quota(quota: float | None) -> str:
+    return "" if quota is None else f", the container may use {quota:g}"
+
+
+def _files(report: Report) -> list[tuple[str, str]]:
+    files = report.files
+    rows = [
+        ("home", files.home),
+        ("model", f"{files.name}: {'on this machine' if files.present else 'NOT on this machine'}"),
+    ]
+    if files.original is not None and all(file.path != files.original for file in files.stored):
+        rows.append(("original", files.original))
+    for file in files.stored:
+        what = f"{file.kind} {file.numerics}".strip()
+        stale = f" - not used again: {file.stale}" if file.stale else ""
+        rows.append((what, f"{megabytes(file.bytes)}  {file.path}{stale}"))
+    return rows
+
+
+def _choices(measured: Measured) -> list[tuple[str, str]]:
+    choices = measured.choices
+    rows = [
+        ("device", choices.device),
+        ("instruction set", choices.instruction_set),
+        ("threads", str(choices.threads)),
+        ("numerics", choices.numerics),
+    ]
+    for kernel in choices.kernels:
+        time = "did not run" if kernel.ms is None else f"{kernel.ms:.2f} ms"
+        verdict = "exact" if kernel.exact else "WRONG VALUES"
+        rows.append(
+            ("int8 kernel", f"{kernel.name}: {verdict}, {time}{'  <- used' if kernel.chosen else ''}")
+        )
+    rows.append(("attention tiles", ", ".join(map(str, choices.attention_tiles))))
+    rows.append(("bit-exact", "yes, by the probe" if choices.bit_exact else "not promised"))
+    rows += [("note", note) for note in choices.notes]
+    return rows
+
+
+def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:
+    memory = measured.memory
+    resident = memory.mapped_resident
+    now = "" if resident is None else f", {megabytes(resident)} in memory now"
+    return [
+        ("packed weights", f"{megabytes(memory.packed)} private"),
+        ("weights file", f"{megabytes(memory.mapped)} mapped and shared{now}"),
+        (
+            "KV slots",
+            f"up to {memory.slots} of {megabytes(memory.slot)} ({memory.context} tokens each)",
+        ),
+        (
+            "process",
+            f"{megabytes(memory.loaded)} private once loaded, {megabytes(memory.private)} after measuring",
+        ),
+        (
+            "need",
+            f"{megabytes(memory.need)} private with all slots in use; "
+            f"{megabytes(report.machine.memory.available)} were available",
+        ),
+    ]
+
+
+def _start_up(python_ms: float, measured: Measured) -> list[tuple[str, str]]:
+    start = measured.start_up
+    rows = [
+        ("python and command", python_ms),
+        ("import torch", start.import_torch),
+        ("import engine", start.import_engine),
+        *((name.replace("_", " "), ms) for name, ms in start.steps.items()),
+    ]
+    total = sum(ms for _, ms in rows)
+    return [(name, f"{ms:7.0f} ms") for name, ms in [*rows, ("together", total)]]
+
+
+def _speed(measured: Measured) -> list[tuple[str, str]]:
+    speed = measured.speed
+    rows = ", ".join(f"{rows}: {ms:.1f} ms" for rows, ms in speed.forward_ms.items())
+    return [
+        ("plain decode", f"{speed.decode_tokens_per_s:.1f} tokens/s"),
+        ("forward by rows", rows),
+        ("prefill", f"{speed.prefill_tokens_per_s:.0f} tokens/s"),
+    ]
+
+
+def _exactness(measured: Measured) -> list[tuple[str, str]]:
+    test = measured.self_test
+    blocks = ", ".join(map(str, test.blocks))
+    outcome = (
+        "all logits have equal bits"
+        if test.exact
+        else f"OTHER BITS with blocks of {', '.join(map(str, test.differing))}"
+    )
+    return [(f"{test.tokens} tokens", f"in blocks of {blocks}: {outcome}")]
+
+
+def _problems(report: Report, console: Console) -> None:
+    if not report.problems:
+        console.print(Text("No problems found.", "bold green"))
+        return
+    console.print(Text("Problems", "bold"))
+    for problem in report.problems:
+        line = Text("  ")
+        line.append(f"{problem.severity}: {problem.code}", _STYLES[problem.severity])
+        line.append(f"  {problem.message}")
+        console.print(line, soft_wrap=True)
+        console.print(Text(f"    next: {problem.next_step}"), soft_wrap=True)
+    console.print()
+    if report.works:
+        console.print(Text("Draftline works here.", "bold green"))
+    else:
+        console.print(Text("Draftline cannot work here until the errors are gone.", "bold red"))

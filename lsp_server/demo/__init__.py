@@ -1,0 +1,1 @@
+"""What ``draftline demo`` does and shows, apart from its command line."""
