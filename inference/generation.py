@@ -17,6 +17,7 @@ from inference.drafting.suffix_index import SuffixIndex
 from inference.model.decoder import Decoder
 from inference.sampling import choose
 from inference.stops import StopChecker
+from inference.threads import ThreadGovernor
 from inference.tokenizer import StreamDecoder, Tokenizer
 
 
@@ -39,8 +40,16 @@ class Outcome:
 class Generator:
     """Runs requests on one decoder, one at a time; belongs to the worker thread."""
 
-    def __init__(self, decoder: Decoder, tokenizer: Tokenizer, prefill_chunk: int, context: int) -> None:
+    def __init__(
+        self,
+        decoder: Decoder,
+        tokenizer: Tokenizer,
+        prefill_chunk: int,
+        context: int,
+        threads: ThreadGovernor,
+    ) -> None:
         self._decoder = decoder
+        self._threads = threads
         self._tokenizer = tokenizer
         self._prefill_chunk = prefill_chunk
         self._context = context
@@ -88,8 +97,19 @@ class Generator:
                 return None
             block = list(prompt[start : start + self._prefill_chunk])
             last = start + len(block) == len(prompt)
-            logits = self._decoder.forward(block, slot, len(block) - 1 if last else None)
+            logits = self.forward(block, slot, len(block) - 1 if last else None)[0]
         return logits
+
+    def forward(
+        self, tokens: list[int], slot: KvSlot, logits_from: int | None = 0
+    ) -> tuple[torch.Tensor | None, float]:
+        """The decoder's forward, and its milliseconds."""
+        self._threads.before_forward()
+        start = time.perf_counter()
+        logits = self._decoder.forward(tokens, slot, logits_from)
+        ms = (time.perf_counter() - start) * 1000
+        self._threads.after_forward(len(tokens), ms)
+        return logits, ms
 
 
 class _Run:
@@ -105,7 +125,7 @@ class _Run:
         interrupted: Callable[[], FinishReason | None],
         outcome: Outcome,
     ) -> None:
-        self._decoder = generator._decoder
+        self._forward = generator.forward
         self._planner = generator.planner
         self._request = request
         self._slot = slot
@@ -160,10 +180,9 @@ class _Run:
         draft = proposal.tokens
         if self._planned:
             draft = draft[: self._planner.width(proposal.match)]
-        start = time.perf_counter()
-        logits = self._decoder.forward([self._ids[-1], *draft], slot)
+        logits, ms = self._forward([self._ids[-1], *draft], slot)
         assert logits is not None
-        self._planner.observe(len(draft) + 1, (time.perf_counter() - start) * 1000)
+        self._planner.observe(len(draft) + 1, ms)
         outcome.forwards += 1
         outcome.drafted += len(draft)
         chosen = self._choose(logits)

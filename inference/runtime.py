@@ -19,6 +19,7 @@ from inference.hardware import Hardware, probe
 from inference.model.config import ModelConfig
 from inference.model.decoder import Decoder
 from inference.model.loader import load_decoder
+from inference.threads import ThreadGovernor
 from inference.tokenizer import Tokenizer
 from inference.weights.progress import Progress
 from inference.weights.store import PreparedModel, prepare
@@ -100,7 +101,9 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         pool = SlotPool(slots, lambda: decoder.new_slot(context))
         _warm_up(decoder)
         clock.lap("warm_up")
-    generator = Generator(decoder, loaded, options.prefill_chunk, context)
+    # Floating-point products may be summed in another order by another number of threads.
+    threads = ThreadGovernor(hardware.threads, enabled=options.numerics == "int8")
+    generator = Generator(decoder, loaded, options.prefill_chunk, context, threads)
     return Runtime(options, prepared, config, hardware, loaded, decoder, pool, generator, context, clock.laps)
 
 

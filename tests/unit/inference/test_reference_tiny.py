@@ -65,7 +65,5 @@ def test_other_architectures_are_refused() -> None:
 
 def test_sliding_window_bounds_the_context(tmp_path: Path, tiny_home: Path) -> None:
     directory = make_tiny(tmp_path / "model", "mistral", sliding_window=256)
-    runtime = load_runtime(
-        EngineConfig(model=str(directory), context=600), lambda message, fraction: None
-    )
+    runtime = load_runtime(EngineConfig(model=str(directory), context=600), lambda message, fraction: None)
     assert runtime.context == 256

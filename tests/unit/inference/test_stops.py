@@ -30,7 +30,12 @@ SUFFIX_CASES = [
     ("\n    return lo\n", "x = 1\n    return lo + 1\n    y", "x = 1\n    return lo + 1\n    y", None),
     # A line that says little must be followed by the next one.
     ("\n    else:\n        b()\n", "a()\n    else:\n        b()\n", "a()", R.SUFFIX),
-    ("\n    else:\n        b()\n", "a()\n    else:\n        c()\n    d", "a()\n    else:\n        c()\n    d", None),
+    (
+        "\n    else:\n        b()\n",
+        "a()\n    else:\n        c()\n    d",
+        "a()\n    else:\n        c()\n    d",
+        None,
+    ),
     ("\n    pass", "a()\n    pass\n", "a()", R.SUFFIX),
     # C: a bracket that closes what stands before the cursor.
     ("\n}\n\nint main() {\n", "return 1;\n}\n", "return 1;", R.SUFFIX),
