@@ -95,12 +95,12 @@ def _memory(machine: Machine, measured: Measured | None) -> list[Problem]:
                 "warning",
             )
         )
-    if measured is not None and measured.memory.need > memory.available:
+    if measured is not None and measured.memory.need + measured.memory.mapped > memory.available:
         found.append(
             Problem(
                 "memory-low",
-                f"With all KV slots in use {megabytes(measured.memory.need)} are needed, "
-                f"{megabytes(memory.available)} were free.",
+                f"With all KV slots in use {megabytes(measured.memory.need)} and the weights file, "
+                f"{megabytes(measured.memory.mapped)}, are needed; {megabytes(memory.available)} were free.",
                 "Close programs, or lower --kv-budget.",
                 "warning",
             )

@@ -84,6 +84,7 @@ def run(args: argparse.Namespace) -> int:
         with TerminalProgress() as progress:
             store.prepare(config.model, config.numerics, allow_download=True, progress=progress)
         cores = look(home()).cores
+        config = beside_others(config, cores)
         with _loaded(config) as engine:
             trials = Trials(engine, settings.completion_options())
             _introduce(screen, config, cores)
@@ -151,13 +152,29 @@ def _introduce(screen: Screen, config: EngineConfig, cores: Cores) -> None:
         f"Draftline {__version__}: {config.model}, {config.numerics}, on {cores.usable} cores of "
         f"{cores.processor}. Nothing leaves this machine."
     )
-    if cores.usable - cores.free > BUSY_CORES:
+    if _is_busy(cores):
         names = ", ".join(process.name for process in cores.busy[:3]) or "other programs"
+        threads = "" if config.threads is None else f" Running with {config.threads} threads."
         screen.say(
             f"{cores.usable - cores.free:.1f} cores are busy with other work ({names}): times are longer "
-            "than they need be.",
+            f"than they need be.{threads}",
             "yellow",
         )
+
+
+def beside_others(config: EngineConfig, cores: Cores) -> EngineConfig:
+    """Fewer threads where other programs use the cores, unless the user chose a number.
+
+    Threads that wait for one whose core is taken make every step many times slower; the text is the same
+    with any number.
+    """
+    if config.threads is not None or config.device != "cpu" or not _is_busy(cores):
+        return config
+    return replace(config, threads=max(1, int(cores.free + BUSY_CORES)))
+
+
+def _is_busy(cores: Cores) -> bool:
+    return cores.usable - cores.free > BUSY_CORES
 
 
 @contextlib.contextmanager

@@ -119,7 +119,7 @@ def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:
         ),
         (
             "need",
-            f"{megabytes(memory.need)} private with all slots in use; "
+            f"{megabytes(memory.need)} private with all slots in use, beside the file; "
             f"{megabytes(report.machine.memory.available)} were available",
         ),
     ]

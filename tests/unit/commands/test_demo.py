@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from inference.api import EngineConfig
+from inference.diagnosis.machine import Cores
 from inference.engine import Engine
 from lsp_server.commands import demo
 from lsp_server.completion.pipeline import CompletionOptions, Suggestion
@@ -189,6 +191,15 @@ def test_different_texts_are_a_failure() -> None:
     key = OneMoreKey(place(), "x", None, 1.0, 1.0, 2, 1, False)
     assert "cache" in demo.Results((shot("x"),), (), key).failure
     assert demo.Results((shot("x"),), (), None).failure == ""
+
+
+def test_fewer_threads_beside_busy_programs() -> None:
+    busy = Cores("CPU", 4, None, 1.3, None, ())
+    assert demo.beside_others(EngineConfig(), busy).threads == 1
+    assert demo.beside_others(EngineConfig(), replace(busy, free=0.0)).threads == 1
+    assert demo.beside_others(EngineConfig(), replace(busy, free=2.6)).threads == 3
+    assert demo.beside_others(EngineConfig(), replace(busy, free=3.9)).threads is None
+    assert demo.beside_others(EngineConfig(threads=4), busy).threads == 4
 
 
 def test_a_model_that_cannot_be_loaded(
