@@ -93,9 +93,7 @@ def test_fp32_logits_equal_transformers(reference: Reference, original: Path, sc
 
 @pytest.mark.isa
 @pytest.mark.parametrize("isa", ["default", "AVX512_CORE_VNNI", "AVX2_VNNI", "AVX2"])
-def test_int8_is_as_good_as_fp32(
-    reference: Reference, real_model: str, isa: str
-) -> None:
+def test_int8_is_as_good_as_fp32(reference: Reference, real_model: str, isa: str) -> None:
     environment = {} if isa == "default" else {"ONEDNN_MAX_CPU_ISA": isa}
     result = perplexity.measure(real_model, "int8", perplexity.held_out_text(), environment)
     assert result["tokens"] == len(reference.argmax)
