@@ -55,6 +55,8 @@ class StopRules:
         suffix: the document's text after the cursor; ends where the model starts to repeat it.
         single_line: ends before the first newline.
         max_lines: ends before newline number ``max_lines`` (None: no limit).
+        min_indent: ends before a later line that is indented by fewer columns and does not begin with a
+            closing bracket: the scope of the cursor is left (None: no such end).
         deadline_ms: answer at the latest this long after the decode began; never changes the
             text, only where it is cut (None: no limit).
     """
@@ -64,6 +66,7 @@ class StopRules:
     suffix: str = ""
     single_line: bool = False
     max_lines: int | None = None
+    min_indent: int | None = None
     deadline_ms: float | None = None
 
 
@@ -97,6 +100,7 @@ class FinishReason(str, Enum):
     STOP_TOKEN = "stop-token"
     STOP_STRING = "stop-string"
     SUFFIX = "suffix"
+    SCOPE = "scope"
     LINES = "lines"
     LENGTH = "length"
     CONTEXT = "context"

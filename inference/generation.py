@@ -20,6 +20,11 @@ from inference.stops import StopChecker
 from inference.threads import ThreadGovernor
 from inference.tokenizer import StreamDecoder, Tokenizer
 
+# Reasons that `StopChecker` found itself; the text is then final.
+_CUT_BY_STOPS = frozenset(
+    {FinishReason.SUFFIX, FinishReason.SCOPE, FinishReason.STOP_STRING, FinishReason.LINES}
+)
+
 
 @dataclass
 class Outcome:
@@ -159,7 +164,7 @@ class _Run:
             reason = self._interrupted() or self._over_deadline()
             if reason is None:
                 reason = self._step()
-        if reason not in (FinishReason.SUFFIX, FinishReason.STOP_STRING, FinishReason.LINES):
+        if reason not in _CUT_BY_STOPS:
             self._feed(self._stream.finish())
             self._stops.finish()
         outcome.reason = reason

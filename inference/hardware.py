@@ -15,11 +15,14 @@ from inference.errors import UnsupportedNumerics
 from inference.model.attention import attend, plan_rows
 from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm, silu_times
+from inference.model.linear.dense import DenseLinear
 from inference.model.linear.int8 import FLOAT_BLOCK, Int8Kernel, Int8Linear, quantize_rows
 
 # A kernel that is right but this much slower than float is oneDNN's reference implementation (300 times).
 # Far from 1, because a busy core can make one measurement ten times too long.
 TOO_SLOW = 40.0
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 # Positions per attention tile, if their bits agree; else the first alone, padded.
 TILES = (1, 4, 16)
@@ -115,6 +118,8 @@ def probe(config: EngineConfig, model: ModelConfig) -> Hardware:
     if device.type == "cpu":
         tiles, exact = choose_attention_tiles(model)
         exact = exact and elementwise_rows_agree(model)
+        if config.numerics != "int8":
+            exact = exact and dense_rows_agree(model, DTYPES[config.numerics])
     else:
         tiles, exact = TILES, False
         notes.append("Bit-exactness is not promised on this device.")
@@ -191,6 +196,17 @@ def choose_attention_tiles(model: ModelConfig) -> tuple[tuple[int, ...], bool]:
     fixed = run((FIXED_TILE,))
     shifted = all(torch.equal(run((FIXED_TILE,), skip), fixed[skip:]) for skip in (1, 3, 7))
     return (FIXED_TILE,), shifted
+
+
+def dense_rows_agree(model: ModelConfig, dtype: torch.dtype) -> bool:
+    """Whether a floating-point product gives a row the same bits at any place in any block."""
+    generator = torch.Generator().manual_seed(17)
+    weight = torch.randn(model.hidden_size, model.hidden_size, generator=generator).to(dtype)
+    x = torch.randn(41, model.hidden_size, generator=generator)
+    linear = DenseLinear(weight)
+    whole = linear(x)
+    parts = (slice(0, 1), slice(3, 22), slice(5, 38), slice(40, 41))
+    return all(torch.equal(linear(x[part]), whole[part]) for part in parts)
 
 
 def elementwise_rows_agree(model: ModelConfig) -> bool:

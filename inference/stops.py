@@ -8,6 +8,8 @@ OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
 QUOTES = frozenset("\"'`")
 
+TAB_COLUMNS = 4
+
 # A line with this many letters and digits is not written twice in a row by chance.
 DISTINCTIVE = 6
 
@@ -62,6 +64,7 @@ class StopChecker:
             line = self.text[self._line_start :]
             if self._could_repeat(line) or not line.strip():
                 end = min(end, self._line_start)
+        if self._lines or self._rules.min_indent is not None:
             # A cut takes the blanks and blank lines before it along.
             end = len(self.text[:end].rstrip())
         return end
@@ -76,6 +79,9 @@ class StopChecker:
             if rules.max_lines is not None and self._line_count + 1 >= rules.max_lines:
                 self.finish()
                 return FinishReason.LINES
+        elif self._leaves_scope(character):
+            self._cut_before_line(self._line_start)
+            return FinishReason.SCOPE
         elif self._closes_outside(character):
             return FinishReason.SUFFIX
         self.text += character
@@ -88,6 +94,16 @@ class StopChecker:
             self._line_count += 1
             self._quote = ""
         return None
+
+    # -- the scope, by indentation
+
+    def _leaves_scope(self, character: str) -> bool:
+        """The first character of a line that is indented less than the scope of the cursor."""
+        limit = self._rules.min_indent
+        if limit is None or self._line_start == 0 or character.isspace() or character in CLOSERS:
+            return False
+        indent = self.text[self._line_start :]
+        return not indent.strip() and indent_columns(indent) < limit
 
     # -- the suffix, line by line
 
@@ -140,6 +156,11 @@ class StopChecker:
                 return True
             self._depth -= 1
         return False
+
+
+def indent_columns(indent: str) -> int:
+    """Width of leading white space; a tab counts as four columns wherever it stands."""
+    return sum(TAB_COLUMNS if character == "\t" else 1 for character in indent)
 
 
 def _only_closes(line: str) -> bool:

@@ -15,6 +15,7 @@ from lsp_server.completion.filters import FilterContext, run_filters
 from lsp_server.completion.filters.suffix_overlap import CLOSING
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import Reason, filtered
+from lsp_server.completion.scope import scope_indent
 from lsp_server.context.window import Budget, Window, choose
 from lsp_server.documents.line_index import strip_eol, to_lf
 from lsp_server.documents.positions import without_surrogates
@@ -153,6 +154,7 @@ def prepare(
         suffix=without_surrogates(_text_after(snapshot, cursor, STOP_SUFFIX_CHARS)),
         single_line=CLOSING.fullmatch(rest) is None,
         max_lines=options.max_lines or None,
+        min_indent=scope_indent(line[: cursor.column]),
     )
     request = GenerationRequest(
         prompt=ids,

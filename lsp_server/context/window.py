@@ -36,9 +36,10 @@ class Budget:
     @classmethod
     def split(cls, total: int, prefix_share: float = 0.75, max_suffix: int | None = None) -> Budget:
         """Shares of ``total`` tokens. The suffix is read anew at most keys: ``max_suffix`` bounds it."""
-        prefix = max(1, int(total * prefix_share))
-        suffix = max(0, total - prefix)
-        return cls(prefix, suffix if max_suffix is None else min(suffix, max_suffix))
+        suffix = max(0, total - max(1, int(total * prefix_share)))
+        if max_suffix is not None:
+            suffix = min(suffix, max_suffix)
+        return cls(total - suffix, suffix)
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ def _essence(results: list[dict[str, Any]]) -> list[tuple[str, list[int], str]]:
     return [(r["text"], r["token_ids"], r["logits_sha256"]) for r in results]
 
 
-@pytest.mark.parametrize("numerics", ["int8", "fp32"])
+@pytest.mark.parametrize("numerics", ["int8", "bf16", "fp32"])
 def test_bits_are_the_same_whatever_the_path(looping_model: Path, tiny_home: Path, numerics: str) -> None:
     cases = _cases()
     common: dict[str, Any] = {"model": str(looping_model), "numerics": numerics, "context": 3072}

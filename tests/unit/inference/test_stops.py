@@ -72,11 +72,17 @@ def test_strings_and_lines() -> None:
 TEXT = st.text(alphabet="ab})(]\n '\"", max_size=40)
 
 
-@given(TEXT, TEXT, st.integers(1, 5), st.sampled_from([(), ("ab",), ("a\n", "}}")]))
+@given(
+    TEXT,
+    TEXT,
+    st.integers(1, 5),
+    st.sampled_from([(), ("ab",), ("a\n", "}}")]),
+    st.sampled_from([None, 1, 2]),
+)
 def test_settled_text_is_never_taken_back(
-    suffix: str, output: str, step: int, strings: tuple[str, ...]
+    suffix: str, output: str, step: int, strings: tuple[str, ...], indent: int | None
 ) -> None:
-    checker = StopChecker(StopRules(suffix=suffix, strings=strings, max_lines=4))
+    checker = StopChecker(StopRules(suffix=suffix, strings=strings, max_lines=4, min_indent=indent))
     settled = ""
     reason = None
     for start in range(0, len(output), step):
@@ -104,3 +110,19 @@ def test_pieces_do_not_matter(suffix: str, output: str, step: int) -> None:
     if reason is None:
         checker.finish()
     assert (checker.text, reason) == _run(rules, output)
+
+
+SCOPE_CASES = [
+    ("x = 1\n        y = 2\n\n    def other(self):\n", 8, "x = 1\n        y = 2", R.SCOPE),
+    ("x = 1\n        if y:\n            z()\n        return x\n", 8, None, None),
+    ("return 1;\n}\n\nint g() {\n", 4, "return 1;\n}", R.SCOPE),
+    ("a\n\tb\nc", 4, "a\n\tb", R.SCOPE),
+    ("a\n\n\nb", 4, "a", R.SCOPE),
+    ("a\n  \n    b\n", 4, None, None),
+    ("a\nb\n", None, None, None),
+]
+
+
+@pytest.mark.parametrize(("output", "indent", "text", "reason"), SCOPE_CASES)
+def test_scope(output: str, indent: int | None, text: str | None, reason: FinishReason | None) -> None:
+    assert _run(StopRules(min_indent=indent), output) == (output if text is None else text, reason)

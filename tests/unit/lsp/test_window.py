@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,9 +75,7 @@ def test_two_megabytes_cost_little_and_one_long_line_is_bounded() -> None:
         looked_at += len(line)
         return words(line)
 
-    began = time.perf_counter()
     window = choose(snapshot, Point(40_000, 5), Budget.split(4000), count)
-    assert time.perf_counter() - began < 0.5
     assert looked_at < 30_000
     assert len(window.above) > 5_000
 
@@ -91,8 +88,8 @@ def test_two_megabytes_cost_little_and_one_long_line_is_bounded() -> None:
 
 def test_suffix_is_bounded_by_its_own_limit() -> None:
     budget = Budget.split(4000, max_suffix=100)
-    assert budget.prefix == 3000
-    assert budget.suffix == 100
+    assert (budget.prefix, budget.suffix) == (3900, 100), "what the suffix may not take is the prefix's"
+    assert Budget.split(4000) == Budget(3000, 1000)
     snapshot = Snapshot.of("a\n" * 1000)
     window = choose(snapshot, Point(0, 0), budget, words)
     assert window.stop_line <= 101

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import gguf
@@ -123,9 +122,7 @@ def test_incomplete_vocabulary_is_named(tmp_path: Path) -> None:
 def test_real_model_splits_text_as_transformers_does(real_gguf: Path, tmp_path: Path) -> None:
     from transformers import AutoTokenizer
 
-    start = time.perf_counter()
     built = build(real_gguf)
-    assert time.perf_counter() - start < 10  # measured: 0.8 s with loading
     theirs = AutoTokenizer.from_pretrained(real_gguf.parent, gguf_file=real_gguf.name).backend_tokenizer
     texts = [*corpus_texts(), *_system_texts()]
     for text in texts:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -198,13 +197,11 @@ def test_probe_gives_up_on_a_silent_hub() -> None:
         done = run(PROBE, f"http://127.0.0.1:{silent.getsockname()[1]}")
     reason, seconds = done.stdout.splitlines()
     assert reason.startswith("the hub: http://127.0.0.1")
-    assert float(seconds) < 5
+    assert float(seconds) < 20, "it would wait for minutes"
 
 
 def test_probe_of_a_closed_port_and_of_offline_mode() -> None:
-    start = time.perf_counter()
     reason, _ = run(PROBE, "http://127.0.0.1:9").stdout.splitlines()
     assert "cannot be reached" in reason
     reason, _ = run(PROBE, "http://127.0.0.1:9", HF_HUB_OFFLINE="1").stdout.splitlines()
     assert "HF_HUB_OFFLINE" in reason
-    assert time.perf_counter() - start < 20

