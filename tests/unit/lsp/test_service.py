@@ -221,7 +221,7 @@ async def test_a_two_megabyte_file_has_a_bounded_prompt(monkeypatch: pytest.Monk
     bench.type(55_000, 3, "a")
     await bench.ask(55_000, 4)
     first, second = (request.prompt for request in bench.engine.requests)
-    assert first[:700] == second[:700]
+    assert first[:450] == second[:450]
 
 
 async def test_half_a_character_at_the_end_is_not_shown() -> None:
