@@ -41,6 +41,7 @@ ARCHITECTURES = {
     "llama": "LlamaForCausalLM",
     "mistral": "MistralForCausalLM",
     "granite": "GraniteForCausalLM",
+    "smollm3": "SmolLM3ForCausalLM",
 }
 
 _CODE = '''\
@@ -171,6 +172,10 @@ def make_config(architecture: str = "qwen2", **overrides: Any) -> dict[str, Any]
     if architecture in ("llama", "granite"):
         config["attention_bias"] = False
         config["mlp_bias"] = False
+    if architecture == "smollm3":
+        config["no_rope_layers"] = [1, 1, 0]  # 0: this layer has no rotary embedding
+        config["pad_token_id"] = tokenizer_ids["<|fim_pad|>"]  # its default lies outside a tiny vocabulary
+        config["use_sliding_window"] = False
     if architecture == "mistral":
         config["sliding_window"] = None
     if architecture == "granite":

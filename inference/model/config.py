@@ -66,7 +66,7 @@ class ModelConfig:
 
     @classmethod
     def from_hf(cls, raw: dict[str, Any]) -> ModelConfig:
-        """Read a transformers configuration.
+        """Read a transformers configuration, as `inference.weights.model_config.normalised` leaves it.
 
         Raises:
             UnsupportedArchitecture: the model is not of the Llama family, or uses a feature
@@ -118,10 +118,9 @@ class ModelConfig:
 
 
 def _rope_config(raw: dict[str, Any]) -> RopeConfig:
-    # transformers 5 moved rope_theta and rope_scaling into rope_parameters; files have either.
-    params = dict(raw.get("rope_parameters") or raw.get("rope_scaling") or {})
-    theta = float(params.get("rope_theta") or raw.get("rope_theta") or 10000.0)
-    kind = str(params.get("rope_type") or params.get("type") or "default")
+    params = dict(raw.get("rope_scaling") or {})
+    theta = float(raw.get("rope_theta") or 10000.0)
+    kind = str(params.get("rope_type") or "default")
     if kind not in ("default", "linear", "llama3", "yarn"):
         raise UnsupportedArchitecture(
             f"The rotary embedding variant {kind!r} is not supported.",

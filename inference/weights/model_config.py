@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from inference.errors import CorruptFile, UnsupportedArchitecture
+from inference.model.config import LLAMA_FAMILY
 
 # Names as in model_type of transformers.
-ARCHITECTURES = ("granite", "llama", "mistral", "qwen2", "qwen3")
+ARCHITECTURES = tuple(sorted(LLAMA_FAMILY))
 
 _REQUIRED = (
     "vocab_size",

@@ -34,6 +34,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("llama", {"rope_scaling": LINEAR, "num_key_value_heads": 4}),
     ("mistral", {}),
     ("granite", {}),
+    ("smollm3", {}),
 ]
 
 
