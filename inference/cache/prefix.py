@@ -19,7 +19,7 @@ class SlotPool:
 
     def __init__(self, limit: int, create: Callable[[], KvSlot]) -> None:
         assert limit >= 1
-        self._limit = limit
+        self.limit = limit
         self._create = create
         self._clock = 0
         self.slots: list[KvSlot] = []
@@ -55,7 +55,7 @@ class SlotPool:
                 return best
             if own:
                 return own[0]
-        if len(self.slots) < self._limit:
+        if len(self.slots) < self.limit:
             self.slots.append(self._create())
             return self.slots[-1]
         return min(self.slots, key=lambda s: s.last_used)

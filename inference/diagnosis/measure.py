@@ -192,15 +192,13 @@ def _memory(runtime: Runtime, loaded: int) -> MemoryUse:
     import torch
 
     from inference.cache.kv import KvSlot
-    from inference.runtime import plan_memory
 
-    _, slots = plan_memory(runtime.options, runtime.config, runtime.prepared)
     return MemoryUse(
         packed=runtime.decoder.weights.private_bytes,
         mapped=runtime.prepared.weights.stat().st_size,
         mapped_resident=resident_bytes_of(runtime.prepared.weights),
         slot=KvSlot.bytes_for(runtime.config, runtime.context, torch.float32),
-        slots=slots,
+        slots=runtime.slots.limit,
         context=runtime.context,
         loaded=loaded,
         private=private_bytes(),
