@@ -46,6 +46,12 @@ class DiskFull(DraftlineError):
     code = "disk-full"
 
 
+class HomeNotWritable(DraftlineError):
+    """The directory for weights cannot be written."""
+
+    code = "home-not-writable"
+
+
 class ChecksumMismatch(DraftlineError):
     """The bytes are not the ones the catalog names."""
 

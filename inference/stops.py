@@ -119,22 +119,29 @@ class StopChecker:
             self._match_at = None
         if not self._line_repeats():
             return False
-        if sum(c.isalnum() for c in line) >= DISTINCTIVE or _only_closes(line) or len(self._lines) == 1:
+        if _is_distinctive(line) or _only_closes(line) or len(self._lines) == 1:
             self._cut_before_line(self._line_start)
             return True
         self._match_at = self._line_start
         return False
 
     def _line_repeats(self) -> bool:
-        # The first line continues the line of the cursor, so it cannot be compared as a whole.
         line = self.text[self._line_start :].rstrip()
-        if not self._lines or self._line_start == 0 or line != self._lines[0]:
+        if not self._lines:
+            return False
+        if self._line_start == 0:
+            # It continues the cursor's line, so its indentation means nothing, and a short one
+            # may be right there too.
+            return line.strip() == self._lines[0].strip() and _is_distinctive(line)
+        if line != self._lines[0]:
             return False
         # Closing brackets repeat the suffix only if the generated text has no opener for them.
         return self._depth < 0 if _only_closes(line) else True
 
     def _could_repeat(self, line: str) -> bool:
-        return self._line_start > 0 and self._lines[0].startswith(line.rstrip())
+        if self._line_start == 0:
+            return self._lines[0].lstrip().startswith(line.strip())
+        return self._lines[0].startswith(line.rstrip())
 
     def _cut_before_line(self, start: int) -> None:
         self.text = self.text[:start].rstrip()
@@ -161,6 +168,10 @@ class StopChecker:
 def indent_columns(indent: str) -> int:
     """Width of leading white space; a tab counts as four columns wherever it stands."""
     return sum(TAB_COLUMNS if character == "\t" else 1 for character in indent)
+
+
+def _is_distinctive(line: str) -> bool:
+    return sum(character.isalnum() for character in line) >= DISTINCTIVE
 
 
 def _only_closes(line: str) -> bool:

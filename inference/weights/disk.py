@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from inference.errors import DiskFull
+from inference import paths
+from inference.errors import DiskFull, HomeNotWritable
 
 # Room left free beyond what a step needs: a disk filled to the last byte breaks other programs.
 SPARE_BYTES = 64 * 2**20
@@ -54,6 +55,23 @@ def disk_full_explained(directory: Path, purpose: str) -> Iterator[None]:
         raise
 
 
+_NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOENT, errno.EEXIST})
+
+
+@contextlib.contextmanager
+def not_writable_explained() -> Iterator[None]:
+    """Turn a refusal to write below our own directory into HomeNotWritable."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NOT_WRITABLE:
+            raise HomeNotWritable(
+                f"{paths.home()} cannot be written: {error.strerror}.",
+                "Set DRAFTLINE_HOME to a directory that you may write to.",
+            ) from error
+        raise
+
+
 def sync_file(path: Path) -> None:
     """Flush a closed file to the device, so that a rename cannot outlive its contents."""
     # Windows flushes only through a handle that may write.
@@ -83,12 +101,17 @@ def publish(temporary: Path, final: Path) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Replace a small JSON file atomically."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Replace a small JSON file of ours atomically.
+
+    Raises:
+        HomeNotWritable
+    """
     # The process id keeps two writers of the same file from sharing one temporary file.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    publish(temporary, path)
+    with not_writable_explained():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        publish(temporary, path)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:

@@ -66,8 +66,8 @@ def fetch(entry: CatalogEntry, progress: Progress) -> Path:
         ChecksumMismatch: the bytes that came were wrong.
         DiskFull: with what is needed and what is there.
     """
-    paths.downloads_dir().mkdir(parents=True, exist_ok=True)
     with exclusive(entry.name, f"downloading {entry.name}", progress):
+        paths.downloads_dir().mkdir(parents=True, exist_ok=True)
         _remove_damaged(entry, progress)
         path = locate(entry, progress)
         if path is not None:

@@ -91,7 +91,7 @@ def parse_place(text: str) -> Place:
         WrongUsage
     """
     parts = text.rsplit(":", 2)
-    if len(parts) != 3 or not parts[0] or not all(part.isdecimal() for part in parts[1:]):
+    if len(parts) != 3 or not parts[0] or not all(part.isdecimal() and len(part) < 10 for part in parts[1:]):
         raise WrongUsage(f"expected PATH:LINE:COL with two numbers from 1, not {text!r}")
     return Place(Path(parts[0]), int(parts[1]), int(parts[2]))
 
@@ -110,6 +110,9 @@ def read_file(path: Path) -> Snapshot:
             "Excluded files are never read.",
         )
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            # Reading a pipe or a device could wait for ever.
+            raise CannotComplete(f"{path} is not a regular file.", "Name a file.")
         data = path.read_bytes()
     except FileNotFoundError:
         raise CannotComplete(f"{path} does not exist.", "Check the path.") from None

@@ -6,6 +6,7 @@ request for the engine, ``finish`` turns the engine's text into a suggestion.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,6 +30,12 @@ MAX_SUFFIX_TOKENS = 128
 STOP_SUFFIX_CHARS = 1024
 # Neighbouring lines further away than this are no neighbours.
 _NEIGHBOUR_LINES = 8
+
+
+# The model had more to say: the last line is broken off.
+_CUT_SHORT = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT, FinishReason.DEADLINE})
+# The same few characters, letters among them, four times or more up to the end.
+_LOOP_AT_END = re.compile(r"((?=[^\n]*?\w)[^\n]{4,60}?)\1{3,}[^\n]{0,60}\Z")
 
 
 class NoSuggestion(Exception):
@@ -125,7 +132,10 @@ class PromptBuilder:
         prefix, head = window.above, window.head
         if not options.line_in_middle:
             prefix, head = prefix + head, ""
-        parts = FimParts(prefix, window.suffix, head, budget.prefix, budget.suffix)
+        # Trained on files, which end with a newline; with nothing at all behind the cursor the model
+        # begins a line of its own and repeats the indentation.
+        suffix = window.suffix or "\n"
+        parts = FimParts(prefix, suffix, head, budget.prefix, max(budget.suffix, 1))
         return render(self._format, parts, self._codec), self._format.stop_ids, answer, window
 
     def _count_line(self, line: str) -> int:
@@ -142,10 +152,12 @@ def prepare(
     """The request for a suggestion at ``cursor`` (column in characters).
 
     Raises:
-        NoSuggestion: ``no-fim``.
+        NoSuggestion: ``no-fim``, or ``empty`` for a document without text.
     """
     if selected is not None:
         snapshot, cursor = _with_selected(snapshot, cursor.line, selected)
+    if not any(line.strip() for line in snapshot.lines):
+        raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
     ids, stop_ids, answer, window = builder.build(snapshot, cursor, options)
     line = snapshot.line(cursor.line)
     rest = line[cursor.column :]
@@ -192,12 +204,25 @@ def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:
     text = result.text.replace("\r\n", "\n").replace("\r", "\n")
     # The token limit can cut a character of several tokens in half.
     text = text.rstrip("\ufffd")
+    if result.finish_reason in _CUT_SHORT:
+        text = without_broken_end(text)
     if not text:
         raise NoSuggestion(Reason.EMPTY)
     kept, dropped_by = run_filters(text, prepared.filters)
     if kept is None:
         raise NoSuggestion(filtered(dropped_by))
     return place(prepared.cursor, prepared.filters, kept, prepared.selected)
+
+
+def without_broken_end(text: str) -> str:
+    """An answer that ran into a limit, without the line it was writing.
+
+    A single line is all there is and stays, unless it runs in circles.
+    """
+    if _LOOP_AT_END.search(text):
+        return text.rpartition("\n")[0].rstrip()
+    whole, newline, _ = text.rpartition("\n")
+    return whole.rstrip() if newline else text
 
 
 def place(cursor: Point, filters: FilterContext, text: str, selected: Selected | None = None) -> Suggestion:

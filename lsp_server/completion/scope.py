@@ -8,6 +8,11 @@ from inference.stops import indent_columns
 _OPENERS = (":", "{", "(", "[", "=>", "->", " do", " then")
 
 
+def opens_block(line: str) -> bool:
+    """Whether a line ends with the head of a block or list."""
+    return line.rstrip().endswith(_OPENERS)
+
+
 def scope_indent(head: str) -> int | None:
     """Columns for `StopRules.min_indent`, given the cursor's line up to the cursor.
 
@@ -18,6 +23,6 @@ def scope_indent(head: str) -> int | None:
     code = head.strip()
     blanks = head[: len(head) - len(head.lstrip())]
     columns = indent_columns(blanks)
-    if code.endswith(_OPENERS):
+    if opens_block(code):
         return columns + 1
     return columns or None

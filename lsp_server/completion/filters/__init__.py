@@ -6,6 +6,7 @@ from lsp_server.completion.filters.blank import blank
 from lsp_server.completion.filters.context import Filter, FilterContext
 from lsp_server.completion.filters.duplicate_line import duplicate_line
 from lsp_server.completion.filters.fences import fences
+from lsp_server.completion.filters.indentation import indentation
 from lsp_server.completion.filters.repetition import repetition
 from lsp_server.completion.filters.suffix_overlap import suffix_overlap
 from lsp_server.completion.filters.trailing_space import trailing_space
@@ -13,6 +14,7 @@ from lsp_server.completion.filters.trailing_space import trailing_space
 # In order: wrappers come off first, cuts come before the judgement whether anything is left.
 FILTERS: dict[str, Filter] = {
     "fences": fences,
+    "indentation": indentation,
     "repetition": repetition,
     "trailing-space": trailing_space,
     "suffix-overlap": suffix_overlap,

@@ -47,6 +47,9 @@ SUFFIX_CASES = [
     (")\n", "')')", "')'", R.SUFFIX),
     ("]", "x[0]]", "x[0]", R.SUFFIX),
     (" + b)\n", "a)", "a)", None),
+    # The next line comes behind the cursor at once.
+    ("\n    # use single quotes\n    return x\n", "# use single quotes\n    return x\n", "", R.SUFFIX),
+    ("\n    x\n", "x\n    y\n", "x\n    y\n", None),
     # Nothing after the cursor.
     ("", "a\nb\n", "a\nb\n", None),
     ("\n", "a\nb\n", "a\nb\n", None),

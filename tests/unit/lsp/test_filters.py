@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tomllib
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 from lsp_server.completion.filters import FILTERS, FilterContext, run_filters
 from lsp_server.completion.ranges import ItemRange, item_range

@@ -10,7 +10,7 @@ import pytest
 
 from inference.api import EngineState, EngineStatus
 from inference.errors import QueueFull
-from lsp_server.completion.pipeline import CompletionOptions
+from lsp_server.completion.pipeline import CompletionOptions, without_broken_end
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.documents.store import DocumentStore, Withheld
@@ -232,3 +232,24 @@ async def test_half_a_character_at_the_end_is_not_shown() -> None:
 async def test_carriage_returns_of_the_model_become_line_feeds() -> None:
     bench = Bench("x", FakeEngine(answer="a\r\nb\rc"))
     assert text_of(await bench.ask(0, 1)) == "a\nb\nc"
+
+
+async def test_an_empty_document_asks_nobody() -> None:
+    bench = Bench(" \n\n", FakeEngine(answer="x"))
+    answer = await bench.ask(0, 0)
+    assert answer.reason == Reason.EMPTY
+    assert bench.engine.requests == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("a = 1\nb = fo", "a = 1"),
+        ("a = fo", "a = fo"),
+        ("x('Python Files\\\\Python Files\\\\Python Files\\\\Python Files\\\\Pyth", ""),
+        ("a = 1\nlist = [None, None, None, None, None, No", "a = 1"),
+        ("# ----------------------------------------", "# ----------------------------------------"),
+    ],
+)
+def test_broken_ends(text: str, kept: str) -> None:
+    assert without_broken_end(text) == kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from inference import paths
-from inference.errors import ModelNotFetched, UnknownModel, UnsupportedArchitecture
+from inference.errors import HomeNotWritable, ModelNotFetched, UnknownModel, UnsupportedArchitecture
 from inference.weights import catalog, store
 from inference.weights.store import prepare
 from tests.tiny_gguf import make_tiny_gguf
@@ -137,3 +138,12 @@ def test_real_model_converts(real_gguf: Path) -> None:
     prepared = prepare(str(real_gguf), "int8")
     assert prepared.converted
     assert prepared.config["hidden_size"] == 896
+
+
+def test_a_home_that_cannot_be_written_is_named(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_tiny(home.parent / "m")
+    blocked = home.parent / "a-file"
+    blocked.write_text("")
+    monkeypatch.setenv("DRAFTLINE_HOME", str(blocked))
+    with pytest.raises(HomeNotWritable, match=re.escape(str(blocked))):
+        prepare(str(model), "int8")
