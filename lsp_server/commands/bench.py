@@ -15,7 +15,7 @@ from inference.weights import store
 from lsp_server.commands.progress import TerminalProgress
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
 
-QUICK_COUNT = 3
+QUICK_COUNT = 2
 
 
 def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
