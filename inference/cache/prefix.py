@@ -50,9 +50,10 @@ class SlotPool:
             if own:
                 return own[0]
         elif self.slots:
-            best = max(self.slots, key=lambda s: (s.common_prefix(prompt), s.document == document))
-            if best.document == document or best.common_prefix(prompt) >= WORTHWHILE_PREFIX:
-                return best
+            shared = [(slot.common_prefix(prompt), slot.document == document) for slot in self.slots]
+            most, is_own = max(shared)
+            if is_own or most >= WORTHWHILE_PREFIX:
+                return self.slots[shared.index((most, is_own))]
             if own:
                 return own[0]
         if len(self.slots) < self.limit:

@@ -8,15 +8,8 @@ from typing import Any
 
 from inference.errors import UnsupportedArchitecture
 
-# model_type -> (q/k/v projections have biases, q/k are normalised per head)
-LLAMA_FAMILY: dict[str, tuple[bool, bool]] = {
-    "llama": (False, False),
-    "mistral": (False, False),
-    "granite": (False, False),
-    "smollm3": (False, False),
-    "qwen2": (True, False),
-    "qwen3": (False, True),
-}
+# Values of model_type. Biases, norms of queries and keys, and tied heads are seen from the tensors.
+LLAMA_FAMILY = frozenset({"granite", "llama", "mistral", "qwen2", "qwen3", "smollm3"})
 
 
 @dataclass(frozen=True)
@@ -47,11 +40,6 @@ class ModelConfig:
     rms_eps: float
     rope: RopeConfig
     max_position: int
-    tied: bool
-    qkv_bias: bool
-    out_bias: bool
-    mlp_bias: bool
-    qk_norm: bool
     rope_layers: tuple[bool, ...]
     sliding_window: int | None
     attention_scale: float
@@ -78,7 +66,6 @@ class ModelConfig:
                 f"The architecture {kind or 'unknown'!r} is not one of {', '.join(sorted(LLAMA_FAMILY))}.",
                 "Choose a model of these families; `draftline model list` names tested ones.",
             )
-        qkv_bias, qk_norm = LLAMA_FAMILY[kind]
         activation = raw.get("hidden_act", "silu")
         if activation not in ("silu", "swish"):
             raise UnsupportedArchitecture(
@@ -88,7 +75,6 @@ class ModelConfig:
         n_layers = int(raw["num_hidden_layers"])
         hidden = int(raw["hidden_size"])
         head_dim = int(raw.get("head_dim") or hidden // n_heads)
-        attention_bias = bool(raw.get("attention_bias", False))
         sliding = raw.get("sliding_window") if raw.get("use_sliding_window", kind == "mistral") else None
         no_rope = raw.get("no_rope_layers")
         return cls(
@@ -103,11 +89,6 @@ class ModelConfig:
             rms_eps=float(raw.get("rms_norm_eps", 1e-6)),
             rope=_rope_config(raw),
             max_position=int(raw.get("max_position_embeddings", 4096)),
-            tied=bool(raw.get("tie_word_embeddings", False)),
-            qkv_bias=qkv_bias or attention_bias,
-            out_bias=attention_bias and kind in ("llama", "granite", "qwen3"),
-            mlp_bias=bool(raw.get("mlp_bias", False)),
-            qk_norm=qk_norm,
             rope_layers=tuple(bool(x) for x in no_rope) if no_rope else (True,) * n_layers,
             sliding_window=int(sliding) if sliding else None,
             attention_scale=float(raw.get("attention_multiplier") or head_dim**-0.5),

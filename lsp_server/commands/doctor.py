@@ -90,7 +90,6 @@ def examine(
     found: list[Problem] = []
     versions = _versions(found)
     host = machine.look(paths.home())
-    stored = files.inspect(config)
     measured = None
     if not any(problem.severity == "error" for problem in found):
         try:
@@ -99,6 +98,8 @@ def examine(
             found.append(failure(error))
         except (ImportError, OSError, RuntimeError) as error:
             found.append(_unexpected(error))
+    # Last: loading the model converts it where needed, and rebuilds what is damaged.
+    stored = files.inspect(config)
     found += find_problems(config, host, stored, measured)
     return Report(versions, python_ms, host, stored, measured, tuple(found))
 

@@ -44,7 +44,13 @@ def of_json(capfd: pytest.CaptureFixture[str]) -> dict[str, Any]:
     return values
 
 
-def test_json_of_a_model(tiny_home: Path, looping_model: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_json_of_a_model(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    looping_model: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DRAFTLINE_HOME", str(tmp_path))  # one that holds nothing else
     assert draftline("--json", "--model", str(looping_model), "--context", "512") == 0
     report = of_json(capfd)
     assert report["works"] is True
@@ -52,7 +58,7 @@ def test_json_of_a_model(tiny_home: Path, looping_model: Path, capfd: pytest.Cap
     assert {"draftline", "python", "torch", "transformers", "tokenizers", "pygls"} <= set(report["versions"])
     assert report["machine"]["cores"]["usable"] >= 1
     assert report["machine"]["memory"]["available"] > 0
-    assert report["files"]["home"] == str(tiny_home)
+    assert report["files"]["home"] == str(tmp_path)
     measured = report["measured"]
     assert set(measured["speed"]["forward_ms"]) == {"1", "8", "16"}
     assert measured["speed"]["prefill_tokens_per_s"] > 0
