@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from bench.places import BenchPlace
+from bench.records import Compared
 from inference.api import Draft, EngineConfig, GenerationRequest
 from inference.generation import Generator, Outcome
 from inference.runtime import Runtime, load_runtime
@@ -38,29 +38,6 @@ QUICK_VARIANTS = tuple(
     for i, draft in enumerate(DRAFTS)
     for typed in (True, False)
 )
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One prompt in one variant against the baseline."""
-
-    path: str
-    line: int
-    column: int
-    draft: Draft
-    chunk: int
-    typed: bool
-    same_tokens: bool
-    same_logits: bool
-    prompt_tokens: int
-    cached_tokens: int
-    drafted: int
-    accepted: int
-    forwards: int
-
-    def as_json(self) -> dict[str, Any]:
-        """A line of the results file."""
-        return {"bench": "exactness", **asdict(self)}
 
 
 @dataclass(frozen=True)
@@ -114,14 +91,14 @@ class ExactnessBench:
         """Whether this machine's probe promises equal bits."""
         return self._runtime.hardware.bit_exact
 
-    def compare(self, place: BenchPlace) -> Iterator[Comparison]:
+    def compare(self, place: BenchPlace) -> Iterator[Compared]:
         """All variants of one place."""
         baseline = self._answer(place, BASELINE)
         for variant in self._variants:
             if variant == BASELINE:
                 continue
             answer = self._answer(place, variant)
-            yield Comparison(
+            yield Compared(
                 path=place.path,
                 line=place.cursor.line + 1,
                 column=place.cursor.column + 1,
@@ -136,17 +113,6 @@ class ExactnessBench:
                 accepted=answer.accepted,
                 forwards=answer.forwards,
             )
-
-    def verdict(self, comparisons: list[Comparison]) -> Verdict:
-        """Sums over all comparisons."""
-        return Verdict(
-            comparisons=len(comparisons),
-            identical=sum(c.same_tokens and c.same_logits for c in comparisons),
-            drafted=sum(c.drafted for c in comparisons),
-            accepted=sum(c.accepted for c in comparisons),
-            cached=sum(c.cached_tokens > 0 for c in comparisons),
-            promised=self.promised,
-        )
 
     def _answer(self, place: BenchPlace, variant: Variant) -> Outcome:
         runtime = self._runtimes[variant.chunk]
@@ -173,3 +139,15 @@ class ExactnessBench:
         # Stop rules would end most answers early; length is what gives drafts a chance to go wrong.
         stops = replace(prepared.request.stops, suffix="", single_line=False, max_lines=None, min_indent=None)
         return replace(prepared.request, stops=stops)
+
+
+def verdict(compared: list[Compared], promised: bool) -> Verdict:
+    """Sums over all comparisons."""
+    return Verdict(
+        comparisons=len(compared),
+        identical=sum(c.same_tokens and c.same_logits for c in compared),
+        drafted=sum(c.drafted for c in compared),
+        accepted=sum(c.accepted for c in compared),
+        cached=sum(c.cached_tokens > 0 for c in compared),
+        promised=promised,
+    )

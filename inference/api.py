@@ -79,6 +79,7 @@ class GenerationRequest:
         document: requests of one document supersede each other, and share a KV slot.
         temperature: 0 is greedy; above 0 samples with noise keyed by (seed, position).
         draft: overrides the engine's drafter.
+        draft_limit: most tokens drafted for one forward (None: the decoder's own limit).
         use_cache: False prefills from nothing (the text must be the same; for measurements).
         digest_logits: also hash the logits rows that chose the tokens.
     """
@@ -90,6 +91,7 @@ class GenerationRequest:
     temperature: float = 0.0
     seed: int = 0
     draft: Draft | None = None
+    draft_limit: int | None = None
     use_cache: bool = True
     digest_logits: bool = False
 

@@ -355,6 +355,8 @@ def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
         raise InvalidRequest("The prompt is empty.", "Send at least one token.")
     if request.max_new_tokens < 1:
         raise InvalidRequest(f"max_new_tokens is {request.max_new_tokens}.", "Ask for at least one token.")
+    if request.draft_limit is not None and request.draft_limit < 0:
+        raise InvalidRequest(f"draft_limit is {request.draft_limit}.", "0 or more, or None.")
     if len(request.prompt) + 1 > runtime.context:
         raise PromptTooLong(
             f"The prompt has {len(request.prompt)} tokens, the context holds {runtime.context}.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 
@@ -26,6 +27,20 @@ _CUT_BY_STOPS = frozenset(
 )
 
 
+class Step(NamedTuple):
+    """One decode forward: what was guessed, how much of it was right, and what it took.
+
+    ``match`` is the length of the context that the draft is based on, 0 without a draft; ``rows`` the
+    tokens fed; ``ms`` the milliseconds of the forward.
+    """
+
+    match: int
+    drafted: int
+    accepted: int
+    rows: int
+    ms: float
+
+
 @dataclass
 class Outcome:
     """What `generate` has done so far; complete once it returned. Times as time.perf_counter()."""
@@ -40,6 +55,7 @@ class Outcome:
     prompt_done: float = 0.0
     first_token: float = 0.0
     logits_sha256: str = ""
+    steps: list[Step] = field(default_factory=list)
 
 
 class Generator:
@@ -146,6 +162,7 @@ class _Run:
         self._ids: list[int] = []
         self._sent = 0  # characters handed to emit
         self._sent_ids = 0
+        self._draft_limit = DRAFT_LIMIT if request.draft_limit is None else request.draft_limit
         self._limit = min(request.max_new_tokens, generator._context - len(request.prompt))
         self._deadline = (
             None
@@ -181,7 +198,7 @@ class _Run:
         """One forward: the last token with a draft behind it."""
         slot, outcome = self._slot, self._outcome
         room = min(self._limit - len(self._ids), slot.capacity - slot.length - 1)
-        proposal = self._drafter.propose(min(DRAFT_LIMIT, room - 1))
+        proposal = self._drafter.propose(min(self._draft_limit, room - 1))
         draft = proposal.tokens
         if self._planned:
             draft = draft[: self._planner.width(proposal.match)]
@@ -198,6 +215,7 @@ class _Run:
         slot.truncate(slot.length - (len(draft) - right))
         if draft:
             self._planner.accepted(proposal.match, len(draft), right)
+        outcome.steps.append(Step(proposal.match if draft else 0, len(draft), right, len(draft) + 1, ms))
         reason = None
         for row in range(right + 1):
             self._hash(logits[row : row + 1])

@@ -4,6 +4,10 @@
     Sent when the engine's state changes, and for each completion request that got no suggestion.
     Parameters: see ``StatusParams``.
 
+``draftline/trace`` (notification, server to client)
+    What each completion request cost, sent before its answer while the client wants a trace (the standard
+    ``trace`` of ``initialize``, or ``$/setTrace``, is not "off"). Parameters: see ``TraceParams``.
+
 ``draftline.server.accepted`` (command; arguments: the item's id)
     Set as ``command`` of each item; clients run it after the user accepted the whole item.
 
@@ -18,7 +22,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inference.api import GenerationResult
+
 STATUS = "draftline/status"
+TRACE = "draftline/trace"
 ACCEPTED = "draftline.server.accepted"
 RESTART = "draftline.server.restart"
 
@@ -53,4 +60,49 @@ class StatusParams:
             params["nextStep"] = self.next_step
         if self.uri:
             params["uri"] = self.uri
+        return params
+
+
+@dataclass(frozen=True)
+class TraceParams:
+    """Parameters of ``draftline/trace``. Names no text of the document.
+
+    Attributes:
+        version: of the document when the request came.
+        source: "model", "cache" (answered from a suggestion made before), or "none".
+        reason: as in ``StatusParams``.
+        result: what the engine did, None if it was not asked; its counts and milliseconds are sent.
+    """
+
+    uri: str
+    version: int
+    source: str
+    reason: str
+    result: GenerationResult | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """As sent."""
+        params: dict[str, object] = {
+            "uri": self.uri,
+            "version": self.version,
+            "source": self.source,
+            "reason": self.reason,
+        }
+        if self.result is not None:
+            result, timings = self.result, self.result.timings
+            params.update(
+                promptTokens=result.prompt_tokens,
+                cachedTokens=result.cached_tokens,
+                tokens=len(result.token_ids),
+                drafted=result.drafted,
+                accepted=result.accepted,
+                forwards=result.forwards,
+                finishReason=result.finish_reason.value,
+                ms={
+                    "queue": round(timings.queue, 3),
+                    "prompt": round(timings.prompt, 3),
+                    "first": round(timings.first, 3),
+                    "total": round(timings.total, 3),
+                },
+            )
         return params

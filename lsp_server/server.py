@@ -133,6 +133,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
 def _initialize(ls: DraftlineServer, params: types.InitializeParams) -> None:
     ls.store.encoding = _encoding(ls)
     ls.initial = params.initialization_options
+    ls.protocol.trace = params.trace or types.TraceValue.Off
     ls.load_progress.enable(params.capabilities)
     _set_roots(ls)
     if params.process_id is not None:
@@ -192,6 +193,7 @@ async def _inline_completion(
     ls: DraftlineServer, params: types.InlineCompletionParams
 ) -> list[types.InlineCompletionItem] | None:
     uri = params.text_document.uri
+    version = ls.store.version(uri)
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     info = params.context.selected_completion_info
     selected = None if info is None else (_point(info.range.start), _point(info.range.end), info.text)
@@ -212,7 +214,11 @@ async def _inline_completion(
     except Exception:
         _log.exception("a completion failed")
         answer = Answer(None, Reason.ERROR)
-    ls.status.answered(uri, str(getattr(answer.reason, "value", answer.reason)), answer.message)
+    reason = str(getattr(answer.reason, "value", answer.reason))
+    ls.status.answered(uri, reason, answer.message)
+    if ls.protocol.trace != types.TraceValue.Off:
+        trace = protocol.TraceParams(uri, version or 0, answer.source, reason, answer.result)
+        ls.protocol.notify(protocol.TRACE, trace.to_json())
     if answer.suggestion is None:
         return None if answer.superseded else []
     return [_item(ls, answer)]

@@ -129,7 +129,7 @@ def _cores(seconds: float) -> Cores:
     free = sum(1.0 - shares[core] / 100 for core in allowed if core < len(shares))
     load = os.getloadavg() if hasattr(os, "getloadavg") else None
     return Cores(
-        processor=_processor(),
+        processor=processor(),
         usable=len(allowed),
         quota=_quota(),
         free=round(free, 2),
@@ -138,7 +138,8 @@ def _cores(seconds: float) -> Cores:
     )
 
 
-def _processor() -> str:
+def processor() -> str:
+    """The processor's name."""
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):

@@ -38,6 +38,7 @@ class Answer:
         suggestion: None if there is none, and then ``reason`` says why.
         superseded: answer ``null`` and not ``[]``: another answer is, or will be, the right one.
         cached: no model was asked.
+        result: what the engine did for it, None if it was not asked or its answer did not matter any more.
         row: the cursor's line number, within the document.
         line: that line without its line end.
     """
@@ -47,8 +48,16 @@ class Answer:
     message: str = ""
     superseded: bool = False
     cached: bool = False
+    result: GenerationResult | None = None
     row: int = 0
     line: str = ""
+
+    @property
+    def source(self) -> str:
+        """Who made the answer: "cache", "model" or "none"."""
+        if self.cached:
+            return "cache"
+        return "none" if self.result is None else "model"
 
 
 class _Ticket:
@@ -125,8 +134,7 @@ class CompletionService:
         except _Superseded:
             return Answer(None, Reason.SUPERSEDED, superseded=True)
         except NoSuggestion as none:
-            superseded = none.reason == Reason.SUPERSEDED
-            return Answer(None, none.reason, none.message, superseded)
+            return Answer(None, none.reason, none.message)
         except DraftlineError as error:
             return Answer(None, error.code, str(error))
         finally:
@@ -165,13 +173,16 @@ class CompletionService:
         prepared = prepare(snapshot, cursor, self._builder_for(engine), options, selected)
         generation = engine.submit(prepared.request)
         result = await self._result(ticket, generation)
-        suggestion = finish(prepared, result)
+        try:
+            suggestion = finish(prepared, result)
+        except NoSuggestion as none:
+            return Answer(None, none.reason, none.message, none.reason == Reason.SUPERSEDED, result=result)
         if selected is None:
             self.suggestions.add(Shown(snapshot, cursor, suggestion.text))
         if self._store.version(snapshot.uri) != snapshot.version:
             # The client would show it where the cursor is now. It is kept for typing along.
-            return Answer(None, Reason.STALE, superseded=True)
-        return Answer(suggestion, row=cursor.line, line=snapshot.line(cursor.line))
+            return Answer(None, Reason.STALE, superseded=True, result=result)
+        return Answer(suggestion, result=result, row=cursor.line, line=snapshot.line(cursor.line))
 
     async def _result(self, ticket: _Ticket, generation: Generation) -> GenerationResult:
         future = asyncio.wrap_future(generation.future)

@@ -160,6 +160,30 @@ async def test_empty_and_huge_documents_answer(start: Any) -> None:
     assert await client.shutdown() == 0
 
 
+async def test_a_trace_tells_what_each_answer_cost(start: Any) -> None:
+    client: Client = await start(answer="return value + 1")
+    await client.initialize()
+    await client.ready()
+    client.open(URI, "def f(value):\n    \n")
+    assert insert(await client.complete(URI, 1, 4)) == "return value + 1"
+    assert not [name for name, _ in client.notifications if name == "draftline/trace"], "off until asked for"
+    client.notify("$/setTrace", {"value": "messages"})
+    client.change(URI, "r", (1, 4))
+    assert insert(await client.complete(URI, 1, 5)) == "eturn value + 1"
+    client.change(URI, "x", (1, 5))
+    await client.complete(URI, 1, 6)
+    traces = [params for name, params in client.notifications if name == "draftline/trace"]
+    assert [trace["source"] for trace in traces] == ["cache", "model"]
+    assert [trace["version"] for trace in traces] == [2, 3]
+    assert "promptTokens" not in traces[0]
+    assert traces[1]["promptTokens"] > 10 and traces[1]["tokens"] > 0
+    assert set(traces[1]["ms"]) == {"queue", "prompt", "first", "total"}
+    client.notify("$/setTrace", {"value": "off"})
+    client.change(URI, "y", (1, 6))
+    await client.complete(URI, 1, 7)
+    assert len([name for name, _ in client.notifications if name == "draftline/trace"]) == 2
+
+
 async def test_excluded_files_get_nothing(start: Any, tmp_path: Path) -> None:
     (tmp_path / ".draftlineignore").write_text("private/\n")
     client: Client = await start(answer="x")

@@ -28,6 +28,8 @@ def test_a_sound_decoder_passes(
     out = tmp_path / "out.jsonl"
     assert _bench(looping_model, out) == 0
     lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert lines[0]["record"] == "run" and lines[0]["machine"]["cores"] >= 1
+    lines = [line for line in lines if line["record"] == "compared"]
     assert len(lines) == 2 * (len(VARIANTS) - 1)
     assert all(line["same_tokens"] and line["same_logits"] for line in lines)
     assert {line["chunk"] for line in lines} == set(CHUNKS)

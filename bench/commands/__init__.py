@@ -1,0 +1,1 @@
+"""The subcommands of ``draftline bench``, one module each."""

@@ -1,0 +1,1 @@
+"""Draftline and what people use instead of it, behind two interfaces."""
