@@ -57,7 +57,8 @@ class LspEditor:
         self._client: _Client | None = None
         self._uri, self._lines, self._version = "", [""], 0
         self._command_of_item: types.Command | None = None
-        self._running: asyncio.Future[Any] | None = None
+        self._running: tuple[str, asyncio.Future[None]] | None = None
+        self._requests = 0
         self._began = 0.0
 
     @property
@@ -111,28 +112,37 @@ class LspEditor:
         client, version = self._connected(), self._version
         began = self._began or time.perf_counter()
         self._began = 0.0
-        if self._running is not None and not self._running.done():
-            self._running.cancel()
+        self._supersede()
         params = types.InlineCompletionParams(
             context=types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
             text_document=types.TextDocumentIdentifier(self._uri),
             position=self._position(line, column),
         )
-        request = self._running = asyncio.ensure_future(client.text_document_inline_completion_async(params))
-        try:
-            answer = await asyncio.wait_for(asyncio.shield(request), self._timeouts.answer)
-        except asyncio.TimeoutError:
-            request.cancel()
+        self._requests += 1
+        identifier = f"key-{self._requests}"
+        answer = client.protocol.send_request_async(
+            types.TEXT_DOCUMENT_INLINE_COMPLETION, params, msg_id=identifier
+        )
+        superseded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._running = (identifier, superseded)
+        await asyncio.wait(
+            {answer, superseded}, timeout=self._timeouts.answer, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not answer.done():
+            answer.add_done_callback(_forget)
+            if superseded.done():
+                return Reply("superseded", "", column, column, None, "none")
+            client.cancel_request(types.CancelParams(identifier))
             return Reply("timeout", "", column, column, None, "none")
-        except asyncio.CancelledError:
-            if not request.cancelled():
-                raise  # not the request but whoever asked was cancelled
-            return Reply("superseded", "", column, column, None, "none")
-        except (JsonRpcException, RuntimeError) as error:
-            return Reply("error", "", column, column, _ms(began), "none", str(error))
         ms = _ms(began)
+        if self._running is not None and self._running[0] == identifier:
+            self._running = None
+        if (error := answer.exception()) is not None:
+            if superseded.done():
+                return Reply("superseded", "", column, column, ms, "none")
+            return Reply("error", "", column, column, ms, "none", str(error))
         trace = client.traces.pop((self._uri, version), {})
-        return self._reply(answer, line, column, ms, trace)
+        return self._reply(answer.result(), line, column, ms, trace)
 
     async def accepted(self, reply: Reply, whole: bool) -> None:
         """Run the item's command, as editors do after a whole acceptance."""
@@ -143,8 +153,7 @@ class LspEditor:
 
     async def close(self) -> None:
         """Close the document: the server forgets its text, cache and suggestions."""
-        if self._running is not None and not self._running.done():
-            self._running.cancel()
+        self._supersede()
         identifier = types.TextDocumentIdentifier(self._uri)
         self._connected().text_document_did_close(types.DidCloseTextDocumentParams(identifier))
         self._connected().traces.clear()
@@ -174,6 +183,15 @@ class LspEditor:
         )
         client.initialized(types.InitializedParams())
         await client.ready()
+
+    def _supersede(self) -> None:
+        """Cancel the request before. It is not waited for: its answer is of no use to anybody."""
+        if self._running is not None:
+            identifier, superseded = self._running
+            if not superseded.done():
+                superseded.set_result(None)
+                self._connected().cancel_request(types.CancelParams(identifier))
+            self._running = None
 
     def _connected(self) -> _Client:
         if self._client is None:
@@ -298,9 +316,9 @@ class _Client(LanguageClient):
             self._settled.set_result(status)
 
 
-def draftline_editor(switches: list[str], facts: dict[str, Any], settings: dict[str, Any]) -> LspEditor:
-    """Draftline's own server, started with this Python; ``switches`` as ``draftline lsp`` takes them."""
-    return LspEditor("draftline", [sys.executable, "-m", "lsp_server", "lsp", *switches], facts, settings)
+def draftline_editor(facts: dict[str, Any], settings: dict[str, Any]) -> LspEditor:
+    """Draftline's own server, started with this Python."""
+    return LspEditor("draftline", [sys.executable, "-m", "lsp_server", "lsp"], facts, settings)
 
 
 def _plain(value: Any) -> Any:
@@ -308,6 +326,12 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "_asdict"):
         return {key: _plain(part) for key, part in value._asdict().items()}
     return value
+
+
+def _forget(answer: asyncio.Future[Any]) -> None:
+    """Without this an error that nobody waits for would be logged as never retrieved."""
+    if not answer.cancelled():
+        answer.exception()
 
 
 def _ms(began: float) -> float:

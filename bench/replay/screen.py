@@ -19,7 +19,7 @@ _WORD = re.compile(r"\s*(?:\w+|[^\w\s]+)")
 def ghost_text(reply: Reply, line: str, column: int) -> str:
     """What a suggestion would insert at the cursor; "" if it is none, or would change text that stands there.
 
-    An item may replace text of the line that it repeats: what was typed before the cursor, the rest behind it.
+    An item may replace text of the line that it repeats: what stands before the cursor, the rest behind it.
     """
     if reply.outcome != "shown" or not reply.start <= column <= reply.end <= len(line):
         return ""

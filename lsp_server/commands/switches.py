@@ -57,12 +57,17 @@ def settings_from(args: argparse.Namespace) -> Settings:
     Raises:
         WrongUsage: a value out of its range.
     """
-    values = {key: getattr(args, name, None) for name, key in _KEYS.items()}
-    settings, warnings, _ = merge(Settings(), values)
+    settings, warnings, _ = merge(Settings(), given(args))
     if warnings:
         switches = {key: "--" + name.replace("_", "-") for name, key in _KEYS.items()}
         raise WrongUsage(_in_switches(warnings[0], switches))
     return settings
+
+
+def given(args: argparse.Namespace) -> dict[str, Any]:
+    """The switches that were used, by the keys of the settings."""
+    values = {key: getattr(args, name, None) for name, key in _KEYS.items()}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def _in_switches(warning: str, switches: Mapping[str, Any]) -> str:
