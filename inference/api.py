@@ -12,9 +12,11 @@ DEFAULT_MODEL = "qwen2.5-coder-0.5b-instruct"
 
 Numerics = Literal["int8", "bf16", "fp16", "fp32"]
 Draft = Literal["none", "ngram", "auto"]
+Kernels = Literal["auto", "torch"]
 
 NUMERICS: tuple[Numerics, ...] = ("int8", "bf16", "fp16", "fp32")
 DRAFTS: tuple[Draft, ...] = ("none", "ngram", "auto")
+KERNELS: tuple[Kernels, ...] = ("auto", "torch")
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,8 @@ class EngineConfig:
     Attributes:
         model: catalog name, a ``.gguf`` file or a directory in transformers layout.
         threads: OpenMP threads; None chooses by the cores of the machine.
+        kernels: "auto" compiles the steps between the linear layers where there is a C compiler; "torch"
+            uses torch's operations. Their bits differ.
         context: tokens of prompt and answer together that one slot holds.
         kv_budget_mb: MiB for all KV slots together; decides how many documents stay warm.
         prefill_chunk: prompt tokens per forward pass.
@@ -36,6 +40,7 @@ class EngineConfig:
     numerics: Numerics = "int8"
     draft: Draft = "auto"
     device: str = "cpu"
+    kernels: Kernels = "auto"
     threads: int | None = None
     context: int = 4096
     kv_budget_mb: int = 512

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from inference.api import (
     DRAFTS,
+    KERNELS,
     NUMERICS,
     Chunk,
     EngineConfig,
@@ -340,6 +341,8 @@ def _check_config(config: EngineConfig) -> None:
         raise refuse(f"numerics {config.numerics!r}", ", ".join(NUMERICS))
     if config.draft not in DRAFTS:
         raise refuse(f"draft {config.draft!r}", ", ".join(DRAFTS))
+    if config.kernels not in KERNELS:
+        raise refuse(f"kernels {config.kernels!r}", ", ".join(KERNELS))
     if config.threads is not None and config.threads < 1:
         raise refuse(f"threads = {config.threads}", "1 or more")
     if config.context < 64:

@@ -34,3 +34,8 @@ def locks_dir() -> Path:
 def verified_dir() -> Path:
     """Notes about files whose checksum is known, so that it need not be computed at every start."""
     return home() / "verified"
+
+
+def kernels_dir() -> Path:
+    """Functions compiled for this machine's processor."""
+    return home() / "kernels"

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import psutil
 import torch
@@ -18,11 +19,14 @@ from inference.generation import Generator, Outcome
 from inference.hardware import Hardware, probe
 from inference.model.config import ModelConfig
 from inference.model.decoder import Decoder
+from inference.model.fused import compiler
 from inference.model.loader import load_decoder
 from inference.threads import ThreadGovernor
 from inference.tokenizer import Tokenizer
 from inference.weights.progress import Progress
 from inference.weights.store import PreparedModel, prepare
+
+T = TypeVar("T")
 
 MIB = 1 << 20
 
@@ -84,6 +88,10 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     clock.lap("weights")
     config = ModelConfig.from_hf(prepared.config)
     tokenizer = _Background(lambda: Tokenizer(prepared.tokenizer, prepared.config.get("eos_token_ids", ())))
+    # The first time this compiles, for about a second, while the weights are packed.
+    functions = None
+    if options.kernels == "auto" and options.numerics == "int8":
+        functions = _Background(compiler.load)
     hardware = probe(options, config)
     clock.lap("probe")
     context, slots = plan_memory(options, config, prepared)
@@ -94,6 +102,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
             hardware,
             max_positions=context,
             on_fraction=lambda fraction: on_progress("Packing the weights.", fraction),
+            library=None if functions is None else functions.result,
         )
         clock.lap("pack")
         loaded = tokenizer.result()
@@ -181,21 +190,21 @@ class _Clock:
         self._last = now
 
 
-class _Background:
+class _Background(Generic[T]):
     """A computation beside the main one; the tokenizer loads while the weights are packed."""
 
-    def __init__(self, compute: Callable[[], Tokenizer]) -> None:
-        self._value: Tokenizer | Exception | None = None
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._value: T | Exception | None = None
         self._thread = threading.Thread(target=self._run, args=(compute,), daemon=True)
         self._thread.start()
 
-    def _run(self, compute: Callable[[], Tokenizer]) -> None:
+    def _run(self, compute: Callable[[], T]) -> None:
         try:
             self._value = compute()
         except Exception as error:
             self._value = error
 
-    def result(self) -> Tokenizer:
+    def result(self) -> T:
         """Wait for it.
 
         Raises:

@@ -10,7 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inference.api import DEFAULT_MODEL, DRAFTS, NUMERICS, Draft, EngineConfig, Numerics
+from inference.api import (
+    DEFAULT_MODEL,
+    DRAFTS,
+    KERNELS,
+    NUMERICS,
+    Draft,
+    EngineConfig,
+    Kernels,
+    Numerics,
+)
 from lsp_server.completion.pipeline import CompletionOptions
 
 SECTION = "draftline"
@@ -36,6 +45,7 @@ class Settings:
     numerics: Numerics = "int8"
     draft: Draft = "auto"
     device: str = "cpu"
+    kernels: Kernels = "auto"
     threads: int | None = None
     context: int = 4096
     kv_budget: int = 512
@@ -59,6 +69,7 @@ class Settings:
             numerics=self.numerics,
             draft=self.draft,
             device=self.device,
+            kernels=self.kernels,
             threads=self.threads,
             context=self.context,
             kv_budget_mb=self.kv_budget,
@@ -176,6 +187,7 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "numerics": ("numerics", _one_of(*NUMERICS)),
     "draft": ("draft", _one_of(*DRAFTS)),
     "device": ("device", _device),
+    "kernels": ("kernels", _one_of(*KERNELS)),
     "threads": ("threads", _whole(1, 1024)),
     "context": ("context", _whole(64, 1_048_576)),
     "kvBudget": ("kv_budget", _whole(1, 1_048_576)),

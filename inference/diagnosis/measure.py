@@ -39,7 +39,10 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Choices:
-    """What the probe chose for this machine; see `inference.hardware.Hardware`."""
+    """What the probe chose for this machine; see `inference.hardware.Hardware`.
+
+    ``compiled``: the steps between the linear layers are compiled functions; ``not_compiled`` says why not.
+    """
 
     device: str
     instruction_set: str
@@ -47,6 +50,8 @@ class Choices:
     numerics: str
     kernels: tuple[Kernel, ...]
     attention_tiles: tuple[int, ...]
+    compiled: bool
+    not_compiled: str
     bit_exact: bool
     notes: tuple[str, ...]
 
@@ -183,6 +188,8 @@ def _choices(runtime: Runtime) -> Choices:
         numerics=runtime.options.numerics,
         kernels=kernels,
         attention_tiles=tuple(hardware.attention_tiles),
+        compiled=runtime.decoder.fused,
+        not_compiled=runtime.decoder.note,
         bit_exact=hardware.bit_exact,
         notes=tuple(hardware.notes),
     )

@@ -7,25 +7,13 @@ from dataclasses import dataclass
 import torch
 
 from inference.cache.kv import KvSlot
-from inference.model.attention import attend, plan_rows
 from inference.model.config import ModelConfig
-from inference.model.elementwise import rms_norm, silu_times
+from inference.model.elementwise import rms_norm
+from inference.model.fused.library import Library
+from inference.model.fused.stack import FusedStack
+from inference.model.layers import Layer, TorchStack
 from inference.model.linear import Linear
 from inference.model.rope import RopeTable
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Weights of one transformer block; norms are float32 [hidden]."""
-
-    attn_norm: torch.Tensor
-    qkv: Linear
-    q_norm: torch.Tensor | None  # [head dim]
-    k_norm: torch.Tensor | None
-    out: Linear
-    mlp_norm: torch.Tensor
-    gate_up: Linear
-    down: Linear
 
 
 @dataclass(frozen=True)
@@ -50,6 +38,8 @@ class Decoder:
     Args:
         max_positions: length of the rotary table; slots must not be longer.
         attention_tiles: tile sizes proven to give equal bits, see `attention.plan_rows`.
+        library: compiled functions for the steps between the linear layers, None to use torch's.
+        note: why there is no ``library``.
     """
 
     def __init__(
@@ -59,13 +49,21 @@ class Decoder:
         max_positions: int,
         device: torch.device,
         attention_tiles: tuple[int, ...] = (1,),
+        library: Library | None = None,
+        note: str = "",
     ) -> None:
         self.config = config
         self.weights = weights
         self.device = device
-        self.attention_tiles = attention_tiles
-        self._rope = RopeTable(config, max_positions, device)
         self.max_positions = max_positions
+        self.fused = library is not None
+        self.note = note
+        rope = RopeTable(config, max_positions, device)
+        self._stack: TorchStack | FusedStack
+        if library is not None:
+            self._stack = FusedStack(config, weights.layers, rope, library)
+        else:
+            self._stack = TorchStack(config, weights.layers, rope, attention_tiles)
 
     def new_slot(self, capacity: int) -> KvSlot:
         """Empty float32 buffers for ``capacity`` tokens."""
@@ -88,47 +86,10 @@ class Decoder:
         x = self.weights.embed[ids].float()
         if config.embedding_multiplier != 1.0:
             x = x * config.embedding_multiplier
-        groups = plan_rows(
-            first,
-            rows,
-            config.n_heads // config.n_kv_heads,
-            self.attention_tiles,
-            self.device,
-            slot.keys.dtype,
-        )
-        cos = self._rope.cos[first : first + rows].unsqueeze(1)
-        sin = self._rope.sin[first : first + rows].unsqueeze(1)
-        for index, layer in enumerate(self.weights.layers):
-            q, k, v = self._project(layer, x, rows)
-            if config.rope_layers[index]:
-                q, k = self._rope.rotate(q, cos, sin), self._rope.rotate(k, cos, sin)
-            keys, values = slot.keys[index], slot.values[index]
-            keys[:, first : first + rows] = k.transpose(0, 1)
-            values[:, first : first + rows] = v.transpose(0, 1)
-            mixed = layer.out(attend(q, keys, values, groups, config.attention_scale))
-            x = self._add(x, mixed)
-            gate_up = layer.gate_up(rms_norm(x, layer.mlp_norm, config.rms_eps))
-            x = self._add(x, layer.down(silu_times(gate_up)))
+        x = self._stack(x, slot)
         slot.tokens.extend(tokens)
         if logits_from is None:
             return None
         x = rms_norm(x[logits_from:], self.weights.final_norm, config.rms_eps)
         logits = self.weights.head(x)
         return logits if config.logits_scaling == 1.0 else logits / config.logits_scaling
-
-    def _project(
-        self, layer: Layer, x: torch.Tensor, rows: int
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        config = self.config
-        heads, kv_heads, dim = config.n_heads, config.n_kv_heads, config.head_dim
-        qkv = layer.qkv(rms_norm(x, layer.attn_norm, config.rms_eps)).view(rows, heads + 2 * kv_heads, dim)
-        q, k, v = torch.split(qkv, [heads, kv_heads, kv_heads], dim=1)
-        if layer.q_norm is not None and layer.k_norm is not None:
-            q = rms_norm(q, layer.q_norm, config.rms_eps)
-            k = rms_norm(k, layer.k_norm, config.rms_eps)
-        return q, k, v
-
-    def _add(self, x: torch.Tensor, update: torch.Tensor) -> torch.Tensor:
-        if self.config.residual_multiplier != 1.0:
-            update = update * self.config.residual_multiplier
-        return x + update

@@ -12,7 +12,12 @@ from safetensors import safe_open
 from inference.errors import CorruptFile, NotEnoughMemory
 from inference.hardware import Hardware
 from inference.model.config import ModelConfig
-from inference.model.decoder import Decoder, Layer, Weights
+from inference.model.decoder import Decoder, Weights
+from inference.model.fused.check import fault
+from inference.model.fused.compiler import NoCompiler
+from inference.model.fused.library import Library
+from inference.model.fused.stack import supports
+from inference.model.layers import Layer
 from inference.model.linear import DenseLinear, Int8Linear, Linear
 
 
@@ -22,6 +27,7 @@ def load_decoder(
     hardware: Hardware,
     max_positions: int,
     on_fraction: Callable[[float], None] = lambda fraction: None,
+    library: Callable[[], Library] | None = None,
 ) -> Decoder:
     """Map the file and pack its linear layers.
 
@@ -29,6 +35,7 @@ def load_decoder(
         weights_file: safetensors with the fused names of `inference.weights.layout`.
         max_positions: longest context that will be asked for, in tokens.
         on_fraction: told how far packing has come, 0 .. 1.
+        library: gives the compiled functions, None to use torch's; asked when the weights are packed.
 
     Raises:
         CorruptFile: a tensor is missing or the file does not open.
@@ -57,7 +64,24 @@ def load_decoder(
             "Close programs or choose a smaller model.",
         ) from error
     on_fraction(1.0)
-    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles)
+    functions, note = _functions(config, weights, hardware, library)
+    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles, functions, note)
+
+
+def _functions(
+    config: ModelConfig, weights: Weights, hardware: Hardware, library: Callable[[], Library] | None
+) -> tuple[Library | None, str]:
+    """The compiled functions, or None and the reason why torch's are used."""
+    if library is None:
+        return None, "not asked for"
+    if hardware.device.type != "cpu" or not supports(config, weights.layers):
+        return None, "they lack something that this model or its numerics need"
+    try:
+        functions = library()
+    except NoCompiler as error:
+        return None, str(error)
+    wrong = fault(config, weights.layers, functions, hardware.attention_tiles)
+    return (None, wrong) if wrong else (functions, "")
 
 
 def _layer(reader: _Reader, index: int) -> Layer:

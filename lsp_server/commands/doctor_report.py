@@ -96,7 +96,10 @@ def _choices(measured: Measured) -> list[tuple[str, str]]:
         rows.append(
             ("int8 kernel", f"{kernel.name}: {verdict}, {time}{'  <- used' if kernel.chosen else ''}")
         )
-    rows.append(("attention tiles", ", ".join(map(str, choices.attention_tiles))))
+    steps = "compiled functions" if choices.compiled else f"torch's operations: {choices.not_compiled}"
+    rows.append(("other steps", steps))
+    if not choices.compiled:
+        rows.append(("attention tiles", ", ".join(map(str, choices.attention_tiles))))
     rows.append(("bit-exact", "yes, by the probe" if choices.bit_exact else "not promised"))
     rows += [("note", note) for note in choices.notes]
     return rows

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from inference.api import DEFAULT_MODEL, DRAFTS, NUMERICS
+from inference.api import DEFAULT_MODEL, DRAFTS, KERNELS, NUMERICS
 from lsp_server.settings import Settings, merge
 
 # Attribute of the parsed arguments -> key of the settings.
@@ -15,6 +15,7 @@ _KEYS: Mapping[str, str] = {
     "numerics": "numerics",
     "draft": "draft",
     "device": "device",
+    "kernels": "kernels",
     "threads": "threads",
     "context": "context",
     "kv_budget": "kvBudget",
@@ -40,6 +41,9 @@ def add_switches(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--numerics", choices=NUMERICS, help="how the weights are stored and multiplied")
     group.add_argument("--draft", choices=DRAFTS, help="speculation; never changes the text")
     group.add_argument("--device", metavar="cpu|cuda|mps", help="where the model runs")
+    group.add_argument(
+        "--kernels", choices=KERNELS, help="compiled functions where possible, or torch's only"
+    )
     group.add_argument("--threads", type=int, metavar="N", help="CPU threads (by the machine)")
     group.add_argument("--context", type=int, metavar="N", help="tokens of prompt and answer together")
     group.add_argument("--kv-budget", type=int, metavar="MB", help="memory for the caches of prompts")

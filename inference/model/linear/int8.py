@@ -75,14 +75,16 @@ class Int8Linear:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         q, row_scale = quantize_rows(x)
-        if self.kernel is Int8Kernel.ONEDNN:
-            y = self._onednn(q, ZERO_POINT, self.scale)
-        elif self.kernel is Int8Kernel.ONEDNN_SPLIT:
-            y = self._split(q)
-        else:
-            y = self._float_blocks(q)
-        y = y.mul_(row_scale)
+        y = self.product(q).mul_(row_scale)
         return y if self.bias is None else y.add_(self.bias)
+
+    def product(self, q: torch.Tensor) -> torch.Tensor:
+        """uint8 [rows, in] as `quantize_rows` gives -> float32 [rows, out] without row scales and bias."""
+        if self.kernel is Int8Kernel.ONEDNN:
+            return self._onednn(q, ZERO_POINT, self.scale)
+        if self.kernel is Int8Kernel.ONEDNN_SPLIT:
+            return self._split(q)
+        return self._float_blocks(q)
 
     def _onednn(self, q: torch.Tensor, zero_point: int, scale: torch.Tensor) -> torch.Tensor:
         return torch.ops.onednn.qlinear_pointwise(  # type: ignore[no-any-return]

@@ -170,7 +170,7 @@ MEASURED = Measured(
     Choices(
         "cpu", "AVX2", 2, "int8",
         (Kernel("onednn-u8", True, 0.1, True), Kernel("float-blocks", True, 1.0, False)),
-        (1, 4, 16), True, (),
+        (1, 4, 16), True, "", True, (),
     ),
     StartUp(1.0, 1.0, {"pack": 1.0}),
     MemoryUse(GB, GB, None, GB // 10, 5, 4096, GB, GB),

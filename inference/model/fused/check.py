@@ -1,0 +1,53 @@
+"""Are the compiled functions right on this machine, and is a row's result its own?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from inference.cache.kv import KV_BUCKET, KvSlot
+from inference.model.config import ModelConfig
+from inference.model.fused.library import Library
+from inference.model.fused.stack import FusedStack
+from inference.model.layers import Layer, TorchStack
+from inference.model.rope import RopeTable
+
+# Of the norm of the result. Another order of sums moves some activations across the edge of an int8 step,
+# which is worth less than 1 %; a wrong function is worth far more.
+TOLERANCE = 0.05
+_LAYERS = 2
+_ROWS = 21
+_PARTS = (slice(0, 1), slice(1, 2), slice(2, 5), slice(5, 13), slice(13, 21))
+
+
+def fault(
+    config: ModelConfig, layers: tuple[Layer, ...], library: Library, tiles: tuple[int, ...]
+) -> str | None:
+    """What is wrong with the compiled functions on the first layers of this model, None if nothing."""
+    some = layers[:_LAYERS]
+    config = replace(config, n_layers=len(some), rope_layers=config.rope_layers[: len(some)])
+    rope = RopeTable(config, 2 * KV_BUCKET, torch.device("cpu"))
+    generator = torch.Generator().manual_seed(19)
+    x = torch.randn(_ROWS, config.hidden_size, generator=generator)
+
+    def slot() -> KvSlot:
+        filled = KvSlot(config, 2 * KV_BUCKET, torch.device("cpu"), torch.float32)
+        again = torch.Generator().manual_seed(23)
+        filled.keys.normal_(generator=again)
+        filled.values.normal_(generator=again)
+        filled.tokens = [0] * (KV_BUCKET - 9)
+        return filled
+
+    fused = FusedStack(config, some, rope, library)
+    whole = fused(x.clone(), slot())
+    right = TorchStack(config, some, rope, tiles)(x.clone(), slot())
+    if not (whole - right).norm() <= TOLERANCE * right.norm():
+        return "the compiled functions give wrong values"
+    parts, filled = [], slot()
+    for part in _PARTS:
+        parts.append(fused(x[part].clone(), filled))
+        filled.tokens += [0] * (part.stop - part.start)
+    if not torch.equal(torch.cat(parts), whole):
+        return "the compiled functions give a row other bits beside other rows"
+    return None

@@ -1,0 +1,103 @@
+"""Compiles the C files of this directory for this processor and keeps the result."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from inference import paths
+from inference.diagnosis.machine import processor
+from inference.model.fused.library import Library
+
+_HERE = Path(__file__).parent
+_SECONDS = 60.0
+
+# Rows of rows.c must round alike in vector code and in scalar rests; see there.
+_SOURCES = {"rows.c": "-ffp-contract=off", "attention.c": "-ffp-contract=fast"}
+_FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
+
+
+class NoCompiler(Exception):
+    """The functions cannot be compiled here; the message says why."""
+
+
+def load() -> Library:
+    """The compiled functions.
+
+    Raises:
+        NoCompiler: they cannot be compiled or loaded here.
+    """
+    path = compiled()
+    try:
+        return Library(path)
+    except OSError as error:
+        raise NoCompiler(f"the compiled functions cannot be loaded: {error}") from error
+
+
+def compiled() -> Path:
+    """The shared library for this processor, compiled if this is the first time (about a second).
+
+    It is kept below Draftline's home under a name made of sources, flags, compiler and processor, so that
+    a new version of any of them makes a new file.
+
+    Raises:
+        NoCompiler: no C compiler, or it fails.
+    """
+    if sys.platform == "win32":
+        raise NoCompiler("not on Windows yet")
+    compiler = _find()
+    native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
+    key = hashlib.sha256()
+    for part in (*_FLAGS, native, *_SOURCES.values(), _run([*compiler, "--version"]), processor()):
+        key.update(part.encode() + b"\0")
+    for name in _SOURCES:
+        key.update((_HERE / name).read_bytes())
+    library = paths.kernels_dir() / f"{key.hexdigest()[:16]}.so"
+    if not library.is_file():
+        _compile([*compiler, *_FLAGS, native], library)
+    return library
+
+
+def _find() -> list[str]:
+    command = shlex.split(os.environ.get("CC", ""))
+    for candidate in (command, ["cc"], ["gcc"], ["clang"]):
+        if candidate and shutil.which(candidate[0]):
+            return candidate
+    raise NoCompiler("no C compiler (cc, gcc, clang) on PATH")
+
+
+def _compile(command: list[str], library: Path) -> None:
+    try:
+        library.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
+            # GNU's OpenMP calls are answered by the library that torch has loaded: one pool of threads
+            # for both. Other compilers call a library of their own, which would bring a second pool.
+            gnu = "Free Software Foundation" in _run([*command, "--version"])
+            flags = ["-fopenmp"] if gnu and sys.platform == "linux" else []
+            objects = []
+            for name, contract in _SOURCES.items():
+                objects.append(str(Path(scratch) / f"{name}.o"))
+                _run([*command, *flags, contract, "-c", str(_HERE / name), "-o", objects[-1]])
+            built = Path(scratch) / "built.so"
+            _run([*command, "-shared", *objects, "-o", str(built), "-lm"])
+            os.replace(built, library)  # whole or not at all, also when two processes compile
+    except OSError as error:
+        raise NoCompiler(f"the result cannot be stored: {error}") from error
+
+
+def _run(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoCompiler(f"{command[0]} cannot be run: {error}") from error
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or ["no message"]
+        raise NoCompiler(f"{command[0]} failed: {lines[0]}")
+    return done.stdout

@@ -1,0 +1,212 @@
+"""The compiled steps: the same numbers as torch's operations, and each row's bits its own."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from inference.api import EngineConfig, GenerationRequest
+from inference.model.attention import attend, plan_rows
+from inference.model.elementwise import rms_norm, silu_times
+from inference.model.fused import compiler
+from inference.model.fused.check import fault
+from inference.model.fused.compiler import NoCompiler, compiled, load
+from inference.model.fused.library import Library
+from inference.model.linear.int8 import quantize_rows
+from inference.runtime import Runtime, load_runtime
+from tests.tiny_models import make_tiny
+
+try:
+    compiler._find()
+    HERE = True
+except NoCompiler:
+    HERE = False
+needs_compiler = pytest.mark.skipif(not HERE, reason="no C compiler on this machine")
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DRAFTLINE_HOME", str(tmp_path_factory.mktemp("home")))
+        return load()
+
+
+def dequantized(q: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return (q.float() - 128) * scale[:, None]
+
+
+@needs_compiler
+@pytest.mark.parametrize(("rows", "width"), [(1, 16), (3, 100), (9, 896)])
+def test_quantize_has_the_bits_of_torch(library: Library, rows: int, width: int) -> None:
+    x = torch.randn(rows, width) * 3
+    x[0, 0] = 0.0
+    q, scale = torch.empty(rows, width, dtype=torch.uint8), torch.empty(rows)
+    library.quantize(x.data_ptr(), rows, width, q.data_ptr(), scale.data_ptr())
+    right, right_scale = quantize_rows(x)
+    assert torch.equal(q, right) and torch.equal(scale, right_scale[:, 0])
+    x.zero_()
+    library.quantize(x.data_ptr(), rows, width, q.data_ptr(), scale.data_ptr())
+    assert bool((q == 128).all())
+
+
+@needs_compiler
+@pytest.mark.parametrize("rows", [1, 5])
+def test_sum_norm_and_activation(library: Library, rows: int) -> None:
+    width, inner = 112, 200
+    x, update, weight = torch.randn(rows, width), torch.randn(rows, width), torch.rand(width)
+    factor, scale = torch.rand(rows), torch.empty(rows)
+    q = torch.empty(rows, width, dtype=torch.uint8)
+    total = x + update * factor[:, None]
+    library.add_norm(
+        x.data_ptr(), update.data_ptr(), factor.data_ptr(), rows, width, weight.data_ptr(), 1e-6,
+        q.data_ptr(), scale.data_ptr(),
+    )  # fmt: skip
+    assert torch.equal(x, total)
+    normed = rms_norm(total, weight, 1e-6)
+    assert (dequantized(q, scale) - normed).abs().max() <= scale.max() * 0.51
+
+    y, wide = torch.randn(rows, 2 * inner) * 6, torch.empty(rows, inner, dtype=torch.uint8)
+    library.silu(y.data_ptr(), factor.data_ptr(), rows, inner, wide.data_ptr(), scale.data_ptr())
+    active = silu_times(y * factor[:, None])
+    assert (dequantized(wide, scale) - active).abs().max() <= scale.max() * 0.51
+
+
+@needs_compiler
+@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize(("heads", "kv_heads"), [(14, 2), (4, 4), (6, 1)])
+def test_attention(library: Library, heads: int, kv_heads: int, dim: int) -> None:
+    rows, first, capacity = 21, 503, 1024
+    query = torch.randn(rows, heads, dim)
+    keys, values = torch.randn(kv_heads, capacity, dim), torch.randn(kv_heads, capacity, dim)
+    groups = plan_rows(first, rows, heads // kv_heads, (1,), torch.device("cpu"), torch.float32)
+    right = attend(query, keys, values, groups, dim**-0.5)
+
+    def run(start: int, stop: int, block: int, threads: int) -> torch.Tensor:
+        size = library.attention_work(heads, kv_heads, dim, block, first + stop)
+        work, out = torch.empty(size * threads), torch.empty(stop - start, heads * dim)
+        part = query[start:stop].contiguous()
+        library.attention(
+            part.data_ptr(), keys.data_ptr(), values.data_ptr(), stop - start, heads, kv_heads, dim,
+            capacity, first + start, dim**-0.5, block, threads, work.data_ptr(), size, out.data_ptr(),
+        )  # fmt: skip
+        return out
+
+    whole = run(0, rows, 8, 2)
+    assert (whole - right).abs().max() < 1e-5
+    for block, threads in ((1, 1), (3, 2), (8, 1), (32, 2)):
+        assert torch.equal(run(0, rows, block, threads), whole)
+    for start, stop in ((0, 1), (1, 4), (4, 20), (20, 21)):
+        assert torch.equal(run(start, stop, 8, 2), whole[start:stop])
+
+
+def runtime(model: Path, **more: Any) -> Runtime:
+    config = EngineConfig(model=str(model), context=1024, threads=2, **more)
+    return load_runtime(config, lambda message, fraction: None)
+
+
+@pytest.fixture
+def wide_model(tmp_path: Path, tiny_home: Path) -> Path:
+    directory = tmp_path / "wide"
+    make_tiny(directory, "qwen2", seed=3, head_dim=64)
+    return directory
+
+
+@needs_compiler
+def test_a_decoder_with_compiled_steps(wide_model: Path) -> None:
+    fused, plain = runtime(wide_model), runtime(wide_model, kernels="torch")
+    assert fused.decoder.fused and not plain.decoder.fused
+    tokens = [(7 * i) % 400 for i in range(600)]
+    with torch.inference_mode():
+        a, b = (r.decoder.forward(tokens, r.decoder.new_slot(1024)) for r in (fused, plain))
+        slot, parts = fused.decoder.new_slot(1024), []
+        for start, stop in ((0, 1), (1, 17), (17, 145), (145, 500), (500, 600)):
+            parts.append(fused.decoder.forward(tokens[start:stop], slot))
+    assert a is not None and b is not None
+    assert torch.nn.functional.cosine_similarity(a, b, dim=-1).min() > 0.99
+    assert torch.equal(torch.cat([part for part in parts if part is not None]), a)
+
+
+@needs_compiler
+def test_drafts_and_threads_leave_the_bits_alone(wide_model: Path) -> None:
+    loaded = runtime(wide_model)
+    request = GenerationRequest(tuple(range(20, 60)) * 4, max_new_tokens=40, digest_logits=True)
+
+    def digest(draft: Any, threads: int) -> str:
+        torch.set_num_threads(threads)
+        outcome = loaded.run(replace(request, draft=draft, use_cache=False), lambda chunk: None, lambda: None)
+        return outcome.logits_sha256
+
+    assert digest("none", 2) == digest("ngram", 2) == digest("auto", 1) == digest("none", 1)
+
+
+@needs_compiler
+@pytest.mark.parametrize(("function", "word"), [("silu", "wrong values"), ("attention", "other bits")])
+def test_the_check_finds_a_wrong_function(
+    wide_model: Path, library: Library, function: str, word: str
+) -> None:
+    decoder = runtime(wide_model, kernels="torch").decoder
+    real = getattr(library, function)
+
+    def broken(*arguments: Any) -> None:
+        real(*arguments)
+        if function == "silu":
+            rows, inner, q = arguments[2], arguments[3], arguments[4]
+            library.quantize(torch.randn(rows, inner).data_ptr(), rows, inner, q, arguments[5])
+        elif arguments[3] > 1:  # more than one row: the first one's first number is a little off
+            out = arguments[-1]
+            nudge = torch.full((1, 64), 1.0)
+            library.add_norm(
+                out, nudge.data_ptr(), torch.full((1,), 1e-3).data_ptr(), 1, 64, None, 0.0, None, None
+            )
+
+    odd = Library.__new__(Library)
+    odd.__dict__.update(library.__dict__)
+    setattr(odd, function, broken)
+    layers, config = decoder.weights.layers, decoder.config
+    assert fault(config, layers, library, (1,)) is None
+    assert word in (fault(config, layers, odd, (1,)) or "")
+
+
+@needs_compiler
+def test_it_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DRAFTLINE_HOME", str(tmp_path))
+    first = compiled()
+    assert first.parent == tmp_path / "kernels" and list(first.parent.iterdir()) == [first]
+    before = first.stat().st_mtime_ns
+    assert compiled() == first and first.stat().st_mtime_ns == before
+    monkeypatch.setattr(compiler, "_FLAGS", (*compiler._FLAGS, "-g0"))
+    assert compiled() != first
+
+
+@pytest.mark.parametrize(
+    ("script", "word"), [(None, "no C compiler"), ("echo broken >&2; exit 3", "broken"), ("exit 0", "loaded")]
+)
+def test_without_a_compiler_torch_does_it(
+    wide_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, word: str
+) -> None:
+    monkeypatch.setenv("CC", "")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    if script is not None:
+        fake = tmp_path / "bin" / "cc"
+        fake.parent.mkdir()
+        # The last one makes the file it is asked for, but no library.
+        fake.write_text(
+            f'#!/bin/sh\nfor last; do [ "$before" = -o ] && : > "$last"; before=$last; done\n{script}\n'
+        )
+        fake.chmod(fake.stat().st_mode | stat.S_IEXEC)
+    loaded = runtime(wide_model)
+    assert not loaded.decoder.fused and word in loaded.decoder.note
+    outcome = loaded.run(GenerationRequest((1, 2, 3), max_new_tokens=4), lambda chunk: None, lambda: None)
+    assert len(outcome.token_ids) == 4
+
+
+def test_models_that_need_more_use_torch(tmp_path: Path, tiny_home: Path) -> None:
+    make_tiny(tmp_path / "qwen3", "qwen3", seed=3, head_dim=64)
+    loaded = runtime(tmp_path / "qwen3")
+    assert not loaded.decoder.fused and "lack" in loaded.decoder.note
+    assert runtime(tmp_path / "qwen3", numerics="fp32").decoder.note == "not asked for"
