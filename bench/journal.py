@@ -7,10 +7,12 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
+
+import cattrs
 
 from bench.records import RECORDS, Record, Run, to_json
 
@@ -37,7 +39,10 @@ class Journal:
         self._file: TextIO | None = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
+            cut = _is_cut(path)
             self._file = path.open("a", encoding="utf-8")
+            if cut:
+                self._file.write("\n")
         self.add(run)
 
     def __enter__(self) -> Journal:
@@ -63,8 +68,11 @@ class RunResults:
     records: list[Record]
 
 
-def load(paths: Iterable[Path]) -> list[RunResults]:
+def load(paths: Iterable[Path], warn: Callable[[str], None] | None = None) -> list[RunResults]:
     """All runs in some results files, in order of appearance.
+
+    A run that was killed leaves an incomplete line, at the end of the file or before the next run of the same
+    file. It is left out, and ``warn`` is told (stderr if None).
 
     Raises:
         BadResults: a line is no record, or belongs to a run that has no header.
@@ -72,28 +80,64 @@ def load(paths: Iterable[Path]) -> list[RunResults]:
     """
     runs: dict[str, RunResults] = {}
     for path in paths:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    _add_line(runs, line, f"{path}:{number}")
+        # As bytes, because an incomplete line may end inside a character.
+        lines = [(n, line) for n, line in enumerate(path.read_bytes().split(b"\n"), 1) if line.strip()]
+        for place, (number, line) in enumerate(lines):
+            where = f"{path}:{number}"
+            data = _object(line)
+            if data is not None:
+                _add(runs, data, where)
+            elif place > 0 and (place + 1 == len(lines) or _is_header(lines[place + 1][1])):
+                (warn or _to_stderr)(
+                    f"{where} is incomplete and left out: that run was stopped while writing"
+                )
+            else:
+                raise BadResults(f"{where} is no line of a results file")
     return list(runs.values())
 
 
-def _add_line(runs: dict[str, RunResults], line: str, where: str) -> None:
+def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        data: dict[str, Any] = json.loads(line)
-        cls = RECORDS[data.pop("record")]
-        run = str(data.pop("run"))
-        known = {field.name for field in fields(cls)}
-        record = cls(**{name: value for name, value in data.items() if name in known})
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadResults(f"{where} is no record of a results file: {error!r}") from error
+        data = json.loads(line.decode("utf-8"))
+    except ValueError:
+        return None
+    return data if isinstance(data, dict) else None
+
+
+def _is_header(line: bytes) -> bool:
+    data = _object(line)
+    return data is not None and data.get("record") == Run.RECORD
+
+
+def _add(runs: dict[str, RunResults], data: dict[str, Any], where: str) -> None:
+    kind, run = data.get("record"), data.get("run")
+    if kind not in RECORDS or not isinstance(run, str):
+        raise BadResults(f"{where} is no record of a results file")
+    try:
+        # Checks the types too; fields of a later version are left out.
+        record = cattrs.structure(data, RECORDS[kind])
+    except cattrs.BaseValidationError as error:
+        reasons = "; ".join(cattrs.transform_error(error))
+        raise BadResults(f"{where} is no {kind} record: {reasons}") from error
     if isinstance(record, Run):
         runs[run] = RunResults(run, record, [])
     elif run not in runs:
         raise BadResults(f"{where} belongs to the run {run}, whose first line is missing")
     else:
         runs[run].records.append(record)
+
+
+def _to_stderr(message: str) -> None:
+    print(f"draftline bench: {message}", file=sys.stderr)
+
+
+def _is_cut(path: Path) -> bool:
+    """Whether the last line of a file is incomplete, as a killed run leaves it."""
+    if not path.is_file() or path.stat().st_size == 0:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
 
 
 def command_line() -> str:

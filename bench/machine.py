@@ -38,17 +38,32 @@ def draftline() -> dict[str, Any]:
 
 
 def memory_of(pids: list[int]) -> tuple[int | None, int | None]:
-    """Private (unique) and file-mapped resident bytes of some processes together, None if unknown."""
+    """Private bytes of some processes together, and bytes of files mapped and in memory; None if unknown.
+
+    Pages of mapped weights that only one process uses are not private: the system may drop them.
+    """
     private, mapped = 0, 0
-    try:
-        for pid in pids:
-            usage = psutil.Process(pid).memory_full_info()
-            # uss: what would be freed if the process ended; the rest of rss is shared or file pages.
-            private += usage.uss
-            mapped += max(usage.rss - usage.uss, 0)
-    except (psutil.Error, AttributeError):
-        return None, None
+    for pid in pids:
+        memory = _rollup(pid)
+        if memory is None:
+            return None, None
+        private += memory["Anonymous"]
+        mapped += memory["Rss"] - memory["Anonymous"]
     return private, mapped
+
+
+def _rollup(pid: int) -> dict[str, int] | None:
+    """Bytes by name from the kernel's summary of a process' mappings; elsewhere the nearest that is known."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
+        return {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines}
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        memory = psutil.Process(pid).memory_full_info()
+    except psutil.Error:
+        return None
+    return {"Anonymous": int(memory.uss), "Rss": int(memory.rss)}
 
 
 def cpu_seconds_of(pids: list[int]) -> float | None:

@@ -44,7 +44,7 @@ def default_corpus() -> Path:
 def sample(root: Path, count: int, seed: int) -> list[BenchPlace]:
     """``count`` places in different files where possible; the same for the same files and seed."""
     generator = random.Random(seed)
-    files = _source_files(root)
+    files = source_files(root)
     generator.shuffle(files)
     places: list[BenchPlace] = []
     rounds = 0
@@ -59,7 +59,8 @@ def sample(root: Path, count: int, seed: int) -> list[BenchPlace]:
     return places
 
 
-def _source_files(root: Path) -> list[Path]:
+def source_files(root: Path) -> list[Path]:
+    """Files of code below a folder that people wrote and may show, in the order of their names."""
     exclusions = Exclusions()
     exclusions.set_roots([root])
     found = []

@@ -112,11 +112,7 @@ def _items(args: argparse.Namespace, seed: int) -> list[ReplayItem]:
     if args.quick:
         count, longest = min(count, QUICK_ITEMS), min(longest, QUICK_CHARS)
     share = -(-count // len(roots))
-    sampled = [
-        # Too long ones fall out below.
-        [item for item in sample_items(root, share * 6, seed, name) if len(item.removed) <= longest][:share]
-        for name, root in roots
-    ]
+    sampled = [sample_items(root, share, seed, name, max_chars=longest) for name, root in roots]
     turns = [item for turn in itertools.zip_longest(*sampled) for item in turn if item is not None][:count]
     random.Random(seed).shuffle(turns)
     return [dataclasses.replace(item, index=index) for index, item in enumerate(turns)]

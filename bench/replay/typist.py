@@ -123,6 +123,8 @@ class Typist:
             await self._ask(stroke.action, along)
 
     async def _change(self, start: Place, end: Place, text: str) -> None:
+        if start == end and not text:
+            return  # only the cursor moves
         self._text = replaced(self._text, start, end, text)
         await self._editor.change(start, end, text)
 

@@ -1,0 +1,165 @@
+"""Draftline's own answers to gaps: the functions of the language server, and parts of them left out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bench.quality.answers import Candidate, Given
+from bench.quality.datasets import InfillTask
+from inference.api import GenerationResult, StopRules, Timings
+from inference.errors import DraftlineError
+from inference.runtime import Runtime
+from lsp_server.completion.pipeline import (
+    CompletionOptions,
+    NoSuggestion,
+    Prepared,
+    PromptBuilder,
+    finish,
+    prepare,
+)
+from lsp_server.documents.line_index import split_lines
+from lsp_server.documents.text import Point, Snapshot
+
+Order = Literal["psm", "line-in-middle"]
+Filters = Literal["all", "none", "no-stops", "oracle"]
+
+# The same for all tasks, so that they share one KV slot.
+_URI = "quality.py"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What is changed about the server's way to an answer.
+
+    Attributes:
+        order: of the prompt: prefix, suffix, middle; or with the cursor's line behind the middle marker.
+        filters: "all": as the server. "none": the engine's text with its stop rules, without the filters.
+            "no-stops": the text up to an end token or the length limit. "oracle": that text cut by
+            `oracle_cut`, the ceiling for all stop rules.
+    """
+
+    order: Order
+    filters: Filters
+
+    def __str__(self) -> str:
+        return f"{self.order}/{self.filters}"
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the stop rules are on."""
+        return self.filters in ("all", "none")
+
+
+ORDERS: tuple[Order, ...] = ("psm", "line-in-middle")
+FILTERS: tuple[Filters, ...] = ("all", "none", "no-stops", "oracle")
+VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
+
+
+class NoFillIn(DraftlineError):
+    """The model cannot fill gaps."""
+
+    code = "no-fim"
+
+
+@dataclass(frozen=True)
+class _Generated:
+    prepared: Prepared
+    result: GenerationResult
+    ms: float
+
+
+class DraftlineInfill:
+    """Answers gaps with one loaded model, nothing cached from task to task.
+
+    Variants that differ only in what is cut off a finished text share one generation and its time.
+    """
+
+    def __init__(self, runtime: Runtime, options: CompletionOptions) -> None:
+        """Raises:
+        NoFillIn: the vocabulary has no fill-in-the-middle tokens.
+        """
+        self._runtime = runtime
+        self._options = replace(options, use_cache=False)
+        self._builder = PromptBuilder(runtime.tokenizer, runtime.context)
+        if self._builder.format is None:
+            raise NoFillIn(
+                f"{runtime.prepared.source} has no fill-in-the-middle tokens, so it cannot fill gaps.",
+                "Choose a code model, or only the edits with --sets edit.",
+            )
+        self._task: InfillTask | None = None
+        self._generated: dict[tuple[Order, bool], _Generated] = {}
+
+    def candidate(self, variant: Variant) -> Candidate[InfillTask]:
+        """This model in one variant."""
+        numerics = self._runtime.options.numerics
+        return Candidate("draftline", numerics, str(variant), lambda task: self._answer(task, variant))
+
+    def _answer(self, task: InfillTask, variant: Variant) -> Given:
+        generated = self._generation(task, variant)
+        result = generated.result
+        text, reason, ms = result.text, result.finish_reason.value, generated.ms
+        if variant.filters == "all":
+            start = time.perf_counter()
+            try:
+                text = finish(generated.prepared, result).text
+            except NoSuggestion as none:
+                text, reason = "", getattr(none.reason, "value", none.reason)
+            ms += (time.perf_counter() - start) * 1000
+        elif variant.filters == "oracle":
+            text = oracle_cut(text, task.middle)
+        return Given(text, ms, len(result.token_ids), reason)
+
+    def _generation(self, task: InfillTask, variant: Variant) -> _Generated:
+        if task is not self._task:
+            self._task = task
+            self._generated.clear()
+        key = (variant.order, variant.stopped)
+        if key not in self._generated:
+            self._generated[key] = self._generate(task, variant)
+        return self._generated[key]
+
+    def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
+        lines = split_lines(task.prompt)
+        cursor = Point(len(lines) - 1, len(lines[-1]))
+        snapshot = Snapshot.of(task.prompt + task.suffix, _URI, language_id="python")
+        options = replace(self._options, line_in_middle=variant.order == "line-in-middle")
+        start = time.perf_counter()
+        prepared = prepare(snapshot, cursor, self._builder, options)
+        request = prepared.request
+        if not variant.stopped:
+            request = replace(request, stops=StopRules(token_ids=request.stops.token_ids))
+        outcome = self._runtime.run(request, lambda chunk: None, lambda: None)
+        ms = (time.perf_counter() - start) * 1000
+        result = GenerationResult(
+            text=outcome.text,
+            token_ids=outcome.token_ids,
+            finish_reason=outcome.reason,
+            prompt_tokens=len(request.prompt),
+            cached_tokens=outcome.cached_tokens,
+            drafted=outcome.drafted,
+            accepted=outcome.accepted,
+            forwards=outcome.forwards,
+            timings=Timings(total=ms),
+        )
+        return _Generated(prepared, result, ms)
+
+
+def oracle_cut(raw: str, middle: str) -> str:
+    """Where a stop rule that knew the canonical ``middle`` would end the unstopped text ``raw``.
+
+    If ``raw`` begins with ``middle``, blanks at both ends aside, it ends with it. Otherwise it keeps as many
+    lines as ``middle`` has. So no stop rule has more exact matches; an answer that passes the tests although
+    it is another one may still be cut too early or too late.
+    """
+    start = len(raw) - len(raw.lstrip())
+    core = middle.strip()
+    if not raw.startswith(core, start):
+        return "\n".join(raw.split("\n")[: middle.count("\n") + 1])
+    end = start + len(core)
+    for blank in middle[len(middle.rstrip()) :]:
+        if not raw.startswith(blank, end):
+            break
+        end += 1
+    return raw[:end]

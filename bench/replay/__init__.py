@@ -1,0 +1,1 @@
+"""Real code, removed and typed again key by key, as an editor's user would."""

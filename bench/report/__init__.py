@@ -1,0 +1,1 @@
+"""From results files to tables and plots."""

@@ -1,0 +1,246 @@
+"""What each variant leaves out, and that all candidates answer the same tasks by turns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bench.peers.base import Decoded, Prompt
+from bench.quality.answers import (
+    Candidate,
+    Given,
+    Infilled,
+    by_turns,
+    edit_candidate,
+    edit_room,
+    infill_candidates,
+)
+from bench.quality.datasets import EditTask, InfillTask
+from bench.quality.draftline_infill import VARIANTS, DraftlineInfill, NoFillIn, oracle_cut
+from bench.quality.edit_prompt import edit_prompt
+from inference.api import FinishReason, GenerationRequest
+from inference.generation import Outcome
+from inference.runtime import Runtime
+from inference.stops import StopChecker
+from lsp_server.completion.pipeline import CompletionOptions
+from tests.fake_engine import QWEN_SPECIALS, FakeCodec
+from tests.unit.bench.quality_tasks import TEST
+
+LINE = InfillTask("line/0", "def double(n):\n", "\n    return result\n", "    result = n + n", TEST, "double")
+SPAN = InfillTask("span/0", "def double(n):\n    return n", "\n", " * 2", TEST, "double")
+EDIT = EditTask("edit/0", "Triple.", "x = n * 2", "x = n * 3", "def check(): pass")
+
+
+class ScriptedRuntime:
+    """A loaded model that always says the same; stop rules are the real ones."""
+
+    def __init__(self, text: str, codec: FakeCodec | None = None) -> None:
+        self.tokenizer = codec or FakeCodec()
+        self.context = 4096
+        self.options = SimpleNamespace(numerics="int8")
+        self.prepared = SimpleNamespace(source="scripted")
+        self.requests: list[GenerationRequest] = []
+        self._text = text
+
+    def run(self, request: GenerationRequest, emit: object, interrupted: object) -> Outcome:
+        self.requests.append(request)
+        checker = StopChecker(request.stops)
+        reason = checker.push(self._text[: request.max_new_tokens])
+        if reason is None:
+            checker.finish()
+            cut = len(self._text) > request.max_new_tokens
+            reason = FinishReason.LENGTH if cut else FinishReason.STOP_TOKEN
+        return Outcome(text=checker.text, token_ids=tuple(map(ord, checker.text)), reason=reason)
+
+    def infill(self, **options: Any) -> DraftlineInfill:
+        return DraftlineInfill(cast(Runtime, self), CompletionOptions(**options))
+
+    def shown(self) -> str:
+        return self.tokenizer.show(self.requests[-1].prompt)
+
+
+def _text(raw: str, variant: str, task: InfillTask = LINE) -> str:
+    return ScriptedRuntime(raw).infill().candidate(VARIANTS[variant]).answer(task).text
+
+
+RUNS_ON = "    result = n + n\n    return result\n\ndef other():\n    pass\n"
+
+
+def test_all_is_what_the_server_shows() -> None:
+    runtime = ScriptedRuntime(RUNS_ON)
+    candidate = runtime.infill().candidate(VARIANTS["psm/all"])
+    given = candidate.answer(LINE)
+    assert (given.text, given.finish_reason) == ("    result = n + n", "suffix")
+    assert given.tokens == len("    result = n + n") and given.ms > 0
+    assert (candidate.system, candidate.numerics, candidate.variant) == ("draftline", "int8", "psm/all")
+    assert runtime.shown() == (
+        "<|fim_prefix|>def double(n):\n<|fim_suffix|>\n    return result\n<|fim_middle|>"
+    )
+    assert not runtime.requests[0].use_cache
+
+
+def test_without_filters_the_stop_rules_stay() -> None:
+    fenced = f"```python\n{RUNS_ON}"
+    assert _text(fenced, "psm/all") == "    result = n + n"
+    assert _text(fenced, "psm/none") == "```python\n    result = n + n"
+
+
+def test_without_stops_the_text_runs_on() -> None:
+    assert _text(RUNS_ON, "psm/no-stops") == RUNS_ON
+    given = (
+        ScriptedRuntime("x" * 99).infill(max_new_tokens=9).candidate(VARIANTS["psm/no-stops"]).answer(LINE)
+    )
+    assert (given.text, given.finish_reason) == ("x" * 9, "length")
+
+
+def test_the_oracle_cuts_the_unstopped_text() -> None:
+    assert _text(RUNS_ON, "psm/oracle") == LINE.middle
+
+
+def test_a_dropped_suggestion_is_an_empty_answer_with_a_reason() -> None:
+    given = ScriptedRuntime("  \n  ").infill().candidate(VARIANTS["psm/all"]).answer(LINE)
+    assert (given.text, given.finish_reason) == ("", "filtered:blank")
+
+
+def test_the_line_goes_behind_the_marker() -> None:
+    runtime = ScriptedRuntime(" * 2")
+    runtime.infill().candidate(VARIANTS["line-in-middle/all"]).answer(SPAN)
+    assert runtime.shown() == "<|fim_prefix|>def double(n):\n<|fim_suffix|>\n<|fim_middle|>    return n"
+
+
+def test_variants_of_one_generation_share_it() -> None:
+    runtime = ScriptedRuntime(RUNS_ON)
+    infill = runtime.infill()
+    for variant in VARIANTS.values():
+        infill.candidate(variant).answer(LINE)
+    assert len(runtime.requests) == 4  # two orders, with and without stop rules
+    infill.candidate(VARIANTS["psm/all"]).answer(replace(LINE, id="line/1"))
+    assert len(runtime.requests) == 5
+
+
+def test_a_model_that_cannot_fill_in_is_refused() -> None:
+    with pytest.raises(NoFillIn, match="--sets edit"):
+        ScriptedRuntime("", FakeCodec(QWEN_SPECIALS[:3])).infill()
+
+
+@pytest.mark.parametrize(
+    ("raw", "middle", "cut"),
+    [
+        ("x = 1\ny = 2\n", "x = 1", "x = 1"),
+        ("x = 1\ny = 2\n", "x = 1\n", "x = 1\n"),
+        ("x = 1y", "x = 1\n", "x = 1"),
+        ("  x = 1 + 2", "x = 1", "  x = 1"),
+        ("x = 1 + 2", "    x = 1", "x = 1"),
+        ("a\nb\nc\n", "x", "a"),
+        ("a\nb\nc\n", "x\ny", "a\nb"),
+        ("a", "x\ny", "a"),
+        ("", "x", ""),
+    ],
+)
+def test_where_the_oracle_cuts(raw: str, middle: str, cut: str) -> None:
+    assert oracle_cut(raw, middle) == cut
+
+
+class FakePeer:
+    """Fills every gap with the name of the variant."""
+
+    name = "peer"
+    variants = ("long", "short")
+
+    def start(self) -> None: ...
+
+    def describe(self) -> dict[str, Any]:
+        return {"numerics": "q8_0"}
+
+    def infill(self, prefix: str, suffix: str, variant: str) -> Infilled:
+        assert (prefix, suffix) == (LINE.prompt, LINE.suffix)
+        return Infilled(variant, 7.0, None)
+
+    def stop(self) -> None: ...
+
+
+def test_a_peer_is_asked_in_all_its_variants() -> None:
+    candidates = infill_candidates(FakePeer())
+    assert [(each.system, each.numerics, each.variant) for each in candidates] == [
+        ("peer", "q8_0", "long"),
+        ("peer", "q8_0", "short"),
+    ]
+    assert [each.answer(LINE) for each in candidates] == [Given("long", 7.0, None), Given("short", 7.0, None)]
+
+
+class FakeDecoder:
+    """Answers with a block of code, and keeps what it was asked."""
+
+    name = "peer"
+    modes = ("plain",)
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Prompt, str, int, frozenset[int]]] = []
+
+    def describe(self) -> dict[str, Any]:
+        return {}
+
+    def decode(self, prompt: Prompt, mode: str, max_tokens: int, stop_ids: frozenset[int]) -> Decoded:
+        self.asked.append((prompt, mode, max_tokens, stop_ids))
+        text = "Sure.\n```python\nx = n * 3\n```\n"
+        return Decoded(text, (), 5, 9, 0, 1.0, 2.0, 3.0, None, None, None, "stop-token")
+
+
+def test_an_edit_is_asked_as_a_chat_and_read_from_the_block() -> None:
+    decoder, codec = FakeDecoder(), FakeCodec()
+    candidate = edit_candidate(cast(Any, decoder), "plain", codec)
+    assert candidate.answer(EDIT) == Given("x = n * 3", 5.0, 5, "stop-token")
+    ((prompt, mode, limit, stop_ids),) = decoder.asked
+    assert prompt.ids == edit_prompt(codec, "Triple.", EDIT.code)
+    assert prompt.text == codec.show(prompt.ids)
+    assert mode == "plain" and codec.special("<|im_end|>") in stop_ids
+    assert edit_room(codec, [EDIT]) == len(prompt.ids) + limit
+
+
+def _candidate(name: str, log: list[str], text: str = "") -> Candidate[InfillTask]:
+    def answer(task: InfillTask) -> Given:
+        log.append(f"{name} {task.id}")
+        return Given(text or task.middle, 1.0, 3, "stop-token")
+
+    return Candidate(name, "int8", "v", answer)
+
+
+def test_every_task_goes_to_all_before_the_next_one_and_each_begins_in_turn() -> None:
+    log: list[str] = []
+    tasks = [replace(LINE, id=str(number)) for number in range(3)]
+    candidates = [_candidate("a", log), _candidate("b", log)]
+    answers = list(by_turns("single-line", tasks, candidates, tests=False, pause_s=0))
+    assert log == ["a 0", "b 0", "b 1", "a 1", "a 2", "b 2"]
+    assert [(each.system, each.item) for each in answers] == [tuple(entry.split()) for entry in log]
+    assert {each.set for each in answers} == {"single-line"}
+
+
+def test_a_right_answer_counts_and_a_wrong_one_does_not() -> None:
+    candidates = [_candidate("right", []), _candidate("wrong", [], "    result = n")]
+    right, wrong = by_turns("single-line", [LINE], candidates, tests=True, pause_s=0)
+    assert (right.exact, right.similarity, right.passed, right.failure) == (True, 1.0, True, "")
+    assert (wrong.exact, wrong.passed, wrong.failure, wrong.valid) == (False, False, "AssertionError", True)
+    assert 0 < wrong.similarity < 1
+    assert (right.tokens, right.ms, right.finish_reason, right.numerics) == (3, 1.0, "stop-token", "int8")
+
+
+def test_there_is_a_pause_between_systems_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    sleep: Callable[[float], None] = pauses.append
+    monkeypatch.setattr(time, "sleep", sleep)
+    candidates = [_candidate("a", []), _candidate("a", []), _candidate("b", [])]
+    list(by_turns("single-line", [LINE], candidates, tests=False, pause_s=9))
+    assert pauses == [9]
+
+
+def test_when_time_is_up_no_further_task_is_begun() -> None:
+    log: list[str] = []
+    tasks = [replace(LINE, id=str(number)) for number in range(3)]
+    candidates = [_candidate("a", log), _candidate("b", log)]
+    assert len(list(by_turns("single-line", tasks, candidates, tests=False, seconds=0, pause_s=0))) == 2
+    assert log == ["a 0", "b 0"]
