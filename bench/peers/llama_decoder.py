@@ -10,7 +10,7 @@ from bench.peers.base import Decoded, Decoder, PeerFailed, Prompt, Usage
 from bench.peers.llama_server import NO_SPECULATION, LlamaServer
 
 PLAIN = "plain"
-MODES = (PLAIN, "ngram-simple", "ngram-mod")
+MODES = (PLAIN, "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ngram-cache")
 
 # Kinds that draft from what they saw in earlier requests: ngram-mod has one table for all of them, and
 # the others never clear theirs (common/speculative.cpp). A prompt that comes again would be drafted from

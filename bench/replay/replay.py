@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -10,6 +11,9 @@ from bench.peers.base import Editor, PeerFailed
 from bench.records import Item, Key
 from bench.replay.items import ReplayItem
 from bench.replay.typist import Manner, Typist
+
+# Threads of a system that has just answered may spin for a while, and would cost the next one a core.
+PAUSE_SECONDS = 0.3
 
 
 class Replay:
@@ -41,6 +45,8 @@ class Replay:
             # Whoever comes second finds a warmer machine: no system does always.
             random.Random(f"{self._manner.seed} {item.index} order").shuffle(order)
             for editor in order:
+                if len(order) > 1:
+                    await asyncio.sleep(PAUSE_SECONDS)
                 try:
                     self._on_record(await Typist(editor, item, self._manner, self._on_record).run())
                 except (PeerFailed, OSError, RuntimeError) as error:
