@@ -62,6 +62,8 @@ class StopRules:
         max_lines: ends before newline number ``max_lines`` (None: no limit).
         min_indent: ends before a later line that is indented by fewer columns and does not begin with a
             closing bracket: the scope of the cursor is left (None: no such end).
+        first_line_scope: without ``min_indent``: the text's own first line sets it, as the cursor stands on
+            an empty line whose indentation the model chooses.
         deadline_ms: answer at the latest this long after the decode began; never changes the
             text, only where it is cut (None: no limit).
     """
@@ -72,6 +74,7 @@ class StopRules:
     single_line: bool = False
     max_lines: int | None = None
     min_indent: int | None = None
+    first_line_scope: bool = False
     deadline_ms: float | None = None
 
 

@@ -33,6 +33,8 @@ class StopChecker:
         self._match_at: int | None = None  # where the repeated suffix began, while not yet certain
         self._depth = 0
         self._quote = ""
+        self._min_indent = rules.min_indent
+        self._finds_scope = rules.first_line_scope and rules.min_indent is None
 
     def push(self, piece: str) -> FinishReason | None:
         """Append text; the reason if it ends here. Works character by character."""
@@ -64,7 +66,7 @@ class StopChecker:
             line = self.text[self._line_start :]
             if self._could_repeat(line) or not line.strip():
                 end = min(end, self._line_start)
-        if self._lines or self._rules.min_indent is not None:
+        if self._lines or self._min_indent is not None or self._finds_scope:
             # A cut takes the blanks and blank lines before it along.
             end = len(self.text[:end].rstrip())
         return end
@@ -99,7 +101,10 @@ class StopChecker:
 
     def _leaves_scope(self, character: str) -> bool:
         """The first character of a line that is indented less than the scope of the cursor."""
-        limit = self._rules.min_indent
+        if self._finds_scope and not character.isspace():
+            self._min_indent = indent_columns(self.text[self._line_start :]) or None
+            self._finds_scope = False
+        limit = self._min_indent
         if limit is None or self._line_start == 0 or character.isspace() or character in CLOSERS:
             return False
         indent = self.text[self._line_start :]

@@ -59,11 +59,12 @@ class LlamaDecoder:
         """Start the server without speculation.
 
         Raises:
-            PeerFailed: it does not start, does not know a mode, or is an attached one that speculates.
+            PeerFailed: it does not start, or is an attached one that speculates.
         """
-        for server in self._servers.values():
-            server.speculation_parameters()
         plain = self._servers[PLAIN]
+        known = plain.known_speculations()
+        # An older program lacks some kinds; what it has is compared.
+        self._servers = {mode: s for mode, s in self._servers.items() if mode == PLAIN or mode in known}
         plain.start()
         if plain.describe()["speculates"]:
             raise PeerFailed(

@@ -122,6 +122,14 @@ class LlamaServer:
         """Version and compiler, model file, command line; empty before the start."""
         return dict(self._facts)
 
+    def known_speculations(self) -> list[str]:
+        """What the program can do by ``--spec-type``; nothing is known of an attached one. Needs no start.
+
+        Raises:
+            PeerFailed: the program cannot be run.
+        """
+        return [] if self._attached else speculations(self._program_help())
+
     def speculation_parameters(self) -> dict[str, str]:
         """How its kind of speculation is set: the program's defaults. Needs no start.
 

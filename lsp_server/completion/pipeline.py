@@ -167,6 +167,7 @@ def prepare(
         single_line=CLOSING.fullmatch(rest) is None,
         max_lines=options.max_lines or None,
         min_indent=scope_indent(line[: cursor.column]),
+        first_line_scope=not line[: cursor.column].strip(),
     )
     request = GenerationRequest(
         prompt=ids,

@@ -26,6 +26,10 @@ def suffix_overlap(text: str, context: FilterContext) -> str | None:
     if (rest[0] in _CLOSERS or rest[0] in _QUOTES) and CLOSING.fullmatch(rest):
         cut = None if context.replaces_rest else second_closing(text, rest)
         return text if cut is None else text[:cut] or None
+    first, newline, _ = text.partition("\n")
+    if newline and CLOSING.fullmatch(rest) and first.rstrip().endswith(rest):
+        # ":" or ";" stands behind the cursor: what follows it here would follow it a second time.
+        return first.rstrip()[: -len(rest)] or None
     trimmed = text.rstrip()
     if trimmed.endswith(rest) and _is_boundary(trimmed, rest):
         return trimmed[: -len(rest)] or None

@@ -96,7 +96,7 @@ def test_each_interface_gets_its_kind(tmp_path: Path) -> None:
 def test_a_server_is_started_with_draftlines_settings(tmp_path: Path) -> None:
     path = make_tiny_gguf(tmp_path / "m.gguf")
     decoder = decoder_for(f"llama-server={make_program(tmp_path)},{path}", SETTINGS)
-    assert decoder.modes == ("plain", "ngram-simple", "ngram-mod")
+    assert decoder.modes[0] == "plain" and {"ngram-simple", "ngram-mod"} < set(decoder.modes)
     try:
         decoder.start()
         facts = decoder.describe()

@@ -16,7 +16,7 @@ import pytest
 from bench.peers import llama_server
 from bench.peers.base import PeerFailed, Prompt
 from bench.peers.exchange import Cancelled, Exchange, PeerTimeout
-from bench.peers.llama_decoder import LlamaDecoder
+from bench.peers.llama_decoder import MODES, PLAIN, LlamaDecoder
 from bench.peers.llama_server import LlamaServer, speculation_defaults, speculations
 from tests.unit.bench.fake_http import Events, FakeHttp, Hang, Raw, fake_http
 from tests.unit.bench.fake_llama_server import HELP, event, final, make_program
@@ -180,10 +180,11 @@ def test_servers_start_when_their_mode_is_used_and_none_is_left(
 ) -> None:
     monkeypatch.setattr("bench.peers.llama_decoder.PAUSE_S", 0.0)
     decoder = _decoder(make_program(tmp_path), model)
-    assert decoder.modes == ("plain", "ngram-simple", "ngram-mod")
+    assert decoder.modes == MODES and MODES[0] == PLAIN
     try:
         decoder.start()
         assert len(_children()) == 1
+        assert decoder.modes == (PLAIN, "ngram-simple", "ngram-mod")  # the kinds that the program knows
         first = decoder.decode(PROMPT, "ngram-simple", 3, frozenset())
         second = decoder.decode(PROMPT, "ngram-simple", 3, frozenset())
         assert len(_children()) == 2
@@ -232,16 +233,9 @@ def test_the_command_line_says_everything(
 
 
 def test_a_kind_of_speculation_that_the_program_does_not_know(tmp_path: Path, model: Path) -> None:
-    program = str(make_program(tmp_path))
-    decoder = LlamaDecoder(
-        "llama-server",
-        "",
-        lambda speculation: LlamaServer(program, model, speculation=speculation),
-        ("plain", "ngram-cache"),
-    )
+    server = LlamaServer(str(make_program(tmp_path)), model, speculation="ngram-cache")
     with pytest.raises(PeerFailed, match="cannot speculate by ngram-cache; it knows none, ngram-simple, ngr"):
-        decoder.start()
-    assert not _children()
+        server.speculation_parameters()
 
 
 def test_help_texts_tell_kinds_and_defaults() -> None:

@@ -85,7 +85,10 @@ TEXT = st.text(alphabet="ab})(]\n '\"", max_size=40)
 def test_settled_text_is_never_taken_back(
     suffix: str, output: str, step: int, strings: tuple[str, ...], indent: int | None
 ) -> None:
-    checker = StopChecker(StopRules(suffix=suffix, strings=strings, max_lines=4, min_indent=indent))
+    rules = StopRules(
+        suffix=suffix, strings=strings, max_lines=4, min_indent=indent, first_line_scope=indent is None
+    )
+    checker = StopChecker(rules)
     settled = ""
     reason = None
     for start in range(0, len(output), step):
@@ -103,7 +106,7 @@ def test_settled_text_is_never_taken_back(
 
 @given(TEXT, TEXT, st.integers(1, 7))
 def test_pieces_do_not_matter(suffix: str, output: str, step: int) -> None:
-    rules = StopRules(suffix=suffix, strings=("ab",))
+    rules = StopRules(suffix=suffix, strings=("ab",), first_line_scope=True)
     checker = StopChecker(rules)
     reason = None
     for start in range(0, len(output), step):
@@ -124,6 +127,19 @@ SCOPE_CASES = [
     ("a\n  \n    b\n", 4, None, None),
     ("a\nb\n", None, None, None),
 ]
+
+
+@pytest.mark.parametrize(
+    ("output", "text", "reason"),
+    [
+        ("    return x\n\n# checks\nprint(f(1))", "    return x", R.SCOPE),
+        ("\n    a = 1\n    b = 2\nc", "\n    a = 1\n    b = 2", R.SCOPE),
+        ("a = 1\nb = 2\n", None, None),
+        ("    if x:\n        y()\n    z()\n", None, None),
+    ],
+)
+def test_the_first_line_sets_the_scope(output: str, text: str | None, reason: FinishReason | None) -> None:
+    assert _run(StopRules(first_line_scope=True), output) == (output if text is None else text, reason)
 
 
 @pytest.mark.parametrize(("output", "indent", "text", "reason"), SCOPE_CASES)

@@ -21,6 +21,7 @@ def test_all_keys() -> None:
         "numerics": "bf16",
         "draft": "none",
         "device": "cuda:1",
+        "kernels": "torch",
         "threads": 3,
         "context": 2048,
         "kvBudget": 99,
@@ -39,7 +40,7 @@ def test_all_keys() -> None:
     settings, warnings, unknown = merge(Settings(), {"draftline": values})
     assert not warnings and not unknown
     assert settings.engine_config() == EngineConfig(
-        "other", "bf16", "none", "cuda:1", 3, 2048, 99, 64, False, True
+        "other", "bf16", "none", "cuda:1", "torch", 3, 2048, 99, 64, False, True
     )
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
