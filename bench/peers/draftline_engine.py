@@ -71,6 +71,7 @@ class DraftlineDecoder:
             "threads": hardware.threads,
             "isa": hardware.isa,
             "kernel": None if hardware.int8_kernel is None else hardware.int8_kernel.value,
+            "other_steps": "compiled" if self.runtime.decoder.fused else f"torch: {self.runtime.decoder.note}",
             "bit_exact": self.bit_exact,
             "context": self.runtime.context,
             "prefill_chunk": self._config.prefill_chunk,

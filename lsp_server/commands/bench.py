@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 
 from inference.errors import DraftlineError
@@ -24,6 +25,8 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run(args: argparse.Namespace) -> int:
     """Run one bench; returns the exit status."""
     module = importlib.import_module(f"bench.commands.{args.bench}")
+    # Ended from outside, a bench stops as by Ctrl-C: it keeps its results and ends the processes it started.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         status: int = module.run(args)
     except WrongUsage as error:
@@ -32,4 +35,6 @@ def run(args: argparse.Namespace) -> int:
     except DraftlineError as error:
         print(f"draftline bench: {error}", file=sys.stderr)
         return 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
     return status
