@@ -19,6 +19,7 @@ from inference.model.fused.library import Library
 from inference.model.fused.stack import supports
 from inference.model.layers import Layer
 from inference.model.linear import DenseLinear, Int8Linear, Linear
+from inference.weights.pages import drop_pages
 
 
 def load_decoder(
@@ -122,4 +123,7 @@ class _Reader:
         if weight.dtype is not torch.int8:
             return DenseLinear(weight, bias)
         assert self._hardware.int8_kernel is not None
-        return Int8Linear(weight, self.tensor(name + ".scale"), bias, self._hardware.int8_kernel)
+        linear = Int8Linear(weight, self.tensor(name + ".scale"), bias, self._hardware.int8_kernel)
+        if linear.private_bytes:
+            drop_pages(weight)  # packed: half a gigabyte that nobody reads again
+        return linear
