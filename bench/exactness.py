@@ -79,7 +79,12 @@ class ExactnessBench:
             chunk: replace(
                 self._runtime,
                 generator=Generator(
-                    self._runtime.decoder, self._runtime.tokenizer, chunk, self._runtime.context, governor
+                    self._runtime.decoder,
+                    self._runtime.tokenizer,
+                    self._runtime.vocabulary,
+                    chunk,
+                    self._runtime.context,
+                    governor,
                 ),
             )
             for chunk in CHUNKS

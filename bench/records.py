@@ -16,6 +16,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 Source = Literal["model", "cache", "none"]
 Action = Literal["type", "newline", "typo", "backspace", "move", "edit-above", "accept"]
+# What a draft was based on; see inference.drafting.
+DRAFTERS = ("none", "suffix", "pointer", "recycling")
 ItemKind = Literal["body", "block", "line", "rest-of-line"]
 
 
@@ -146,7 +148,8 @@ class Call:
         tokens: decoded, the first one and the end token included.
         prompt_ms: reading the prompt; decode_ms: from the first token to the last; first_ms: until
             the first token was there.
-        steps: [match, drafted, accepted, rows, ms] for each decode forward, draftline only.
+        steps: [match, drafted, accepted, rows, ms, drafter] for each decode forward, draftline only; the
+            drafter as an index of DRAFTERS, missing in results of versions that had only one.
         digest: SHA-256 of the token ids, "" if unknown; equal for all modes of a lossless system.
         sweep: part of the sweep of the draft length.
     """

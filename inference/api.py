@@ -84,8 +84,11 @@ class GenerationRequest:
 
     Attributes:
         prompt: token ids.
+        heal: characters that the answer must begin with; they were taken off the end of the text before the
+            cursor (`TextCodec.healing_start`), and are not part of the result's text.
         document: requests of one document supersede each other, and share a KV slot.
         temperature: 0 is greedy; above 0 samples with noise keyed by (seed, position).
+        top_k, top_p, min_p: filters of the sampling, see `inference.sampling.Sampling`.
         draft: overrides the engine's drafter.
         draft_limit: most tokens drafted for one forward (None: the decoder's own limit).
         use_cache: False prefills from nothing (the text must be the same; for measurements).
@@ -94,9 +97,13 @@ class GenerationRequest:
 
     prompt: tuple[int, ...]
     document: str = ""
+    heal: str = ""
     max_new_tokens: int = 128
     stops: StopRules = field(default_factory=StopRules)
     temperature: float = 0.0
+    top_k: int = 0
+    top_p: float = 1.0
+    min_p: float = 0.0
     seed: int = 0
     draft: Draft | None = None
     draft_limit: int | None = None
@@ -194,6 +201,12 @@ class TextCodec(Protocol):
 
     def decode(self, ids: list[int]) -> str:
         """Text of token ids, special tokens left out."""
+
+    def healing_start(self, line: str) -> int:
+        """Where the last piece of ``line`` begins, which might be other tokens if text followed it.
+
+        ``len(line)`` if the line should be left as it is.
+        """
 
     def special(self, spelling: str) -> int | None:
         """Id of a special token, or None if the vocabulary has no such single token."""

@@ -358,6 +358,10 @@ def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
         raise InvalidRequest("The prompt is empty.", "Send at least one token.")
     if request.max_new_tokens < 1:
         raise InvalidRequest(f"max_new_tokens is {request.max_new_tokens}.", "Ask for at least one token.")
+    if request.top_k < 0 or not 0.0 <= request.top_p <= 1.0 or not 0.0 <= request.min_p <= 1.0:
+        raise InvalidRequest(
+            "A filter of the sampling is out of range.", "top_k >= 0, top_p and min_p 0 to 1."
+        )
     if request.draft_limit is not None and request.draft_limit < 0:
         raise InvalidRequest(f"draft_limit is {request.draft_limit}.", "0 or more, or None.")
     if len(request.prompt) + 1 > runtime.context:

@@ -12,11 +12,14 @@ import torch
 
 from inference.api import Chunk, FinishReason, GenerationRequest
 from inference.cache.kv import KvSlot
-from inference.drafting.base import Drafter, NoDrafter
-from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.drafting.base import NOTHING, Drafter, NoDrafter, Source
+from inference.drafting.chain import ChainDrafter
+from inference.drafting.planner import DRAFT_LIMIT, UNPLANNED_LIMIT, Planner
+from inference.drafting.recycling import RecyclingTable
 from inference.drafting.suffix_index import SuffixIndex
+from inference.healing import Healing, Vocabulary
 from inference.model.decoder import Decoder
-from inference.sampling import choose
+from inference.sampling import Sampling, choose
 from inference.stops import StopChecker
 from inference.threads import ThreadGovernor
 from inference.tokenizer import StreamDecoder, Tokenizer
@@ -30,10 +33,11 @@ _CUT_BY_STOPS = frozenset(
 class Step(NamedTuple):
     """One decode forward: what was guessed, how much of it was right, and what it took.
 
-    ``match`` is the length of the context that the draft is based on, 0 without a draft; ``rows`` the
-    tokens fed; ``ms`` the milliseconds of the forward.
+    ``source`` and ``match`` are those of the `Proposal`; ``rows`` the tokens fed; ``ms`` the milliseconds of
+    the forward.
     """
 
+    source: Source
     match: int
     drafted: int
     accepted: int
@@ -65,6 +69,7 @@ class Generator:
         self,
         decoder: Decoder,
         tokenizer: Tokenizer,
+        vocabulary: Vocabulary,
         prefill_chunk: int,
         context: int,
         threads: ThreadGovernor,
@@ -72,9 +77,11 @@ class Generator:
         self._decoder = decoder
         self._threads = threads
         self._tokenizer = tokenizer
+        self._vocabulary = vocabulary
         self._prefill_chunk = prefill_chunk
         self._context = context
         self.planner = Planner()
+        self.recycling = RecyclingTable()
 
     def generate(
         self,
@@ -90,7 +97,7 @@ class Generator:
         Args:
             slot: holds the first ``cached`` prompt tokens; afterwards the prompt and what was
                 generated up to the end of the text.
-            draft: "none", "ngram" (always as long as allowed) or "auto" (planned).
+            draft: "none", "ngram" (suffix index, always as long as allowed) or "auto" (all, planned).
             emit: gets text as soon as it is final.
             interrupted: asked before every forward pass; a reason ends the generation.
         """
@@ -133,6 +140,14 @@ class Generator:
         return logits, ms
 
 
+def _drafter(draft: str, generator: Generator) -> Drafter:
+    if draft == "none":
+        return NoDrafter()
+    if draft == "ngram":
+        return SuffixIndex()
+    return ChainDrafter(generator.recycling, generator.planner.chance)
+
+
 class _Run:
     """One decode loop."""
 
@@ -149,20 +164,25 @@ class _Run:
         self._forward = generator.forward
         self._planner = generator.planner
         self._request = request
+        self._sampling = Sampling(
+            request.temperature, request.top_k, request.top_p, request.min_p, request.seed
+        )
         self._slot = slot
         self._planned = draft == "auto"
         self._emit = emit
         self._interrupted = interrupted
         self._outcome = outcome
-        self._drafter: Drafter = NoDrafter() if draft == "none" else SuffixIndex()
+        self._drafter = _drafter(draft, generator)
         self._drafter.extend(list(request.prompt))
         self._digest = hashlib.sha256() if request.digest_logits else None
         self._stops = StopChecker(request.stops)
         self._stream = StreamDecoder(generator._tokenizer)
+        self._healing = Healing(request.heal, generator._vocabulary, generator._tokenizer)
         self._ids: list[int] = []
         self._sent = 0  # characters handed to emit
         self._sent_ids = 0
-        self._draft_limit = DRAFT_LIMIT if request.draft_limit is None else request.draft_limit
+        limit = DRAFT_LIMIT if self._planned else UNPLANNED_LIMIT
+        self._draft_limit = limit if request.draft_limit is None else request.draft_limit
         self._limit = min(request.max_new_tokens, generator._context - len(request.prompt))
         self._deadline = (
             None
@@ -198,24 +218,29 @@ class _Run:
         """One forward: the last token with a draft behind it."""
         slot, outcome = self._slot, self._outcome
         room = min(self._limit - len(self._ids), slot.capacity - slot.length - 1)
-        proposal = self._drafter.propose(min(self._draft_limit, room - 1))
+        healing = bool(self._healing.missing)
+        proposal = NOTHING if healing else self._drafter.propose(min(self._draft_limit, room - 1))
         draft = proposal.tokens
         if self._planned:
-            draft = draft[: self._planner.width(proposal.match)]
-        logits, ms = self._forward([self._ids[-1], *draft], slot)
+            draft = draft[: self._planner.width(proposal)]
+        fed = [self._ids[-1], *draft]
+        logits, ms = self._forward(fed, slot)
         assert logits is not None
-        self._planner.observe(len(draft) + 1, ms)
+        self._planner.observe(len(fed), ms)
         outcome.forwards += 1
         outcome.drafted += len(draft)
         chosen = self._choose(logits)
+        if not healing:  # else it was not the model's free choice
+            self._drafter.verified(fed, chosen)
         right = 0
         while right < len(draft) and chosen[right] == draft[right]:
             right += 1
         # The rows fed so far: the old last token and the right drafts.
         slot.truncate(slot.length - (len(draft) - right))
         if draft:
-            self._planner.accepted(proposal.match, len(draft), right)
-        outcome.steps.append(Step(proposal.match if draft else 0, len(draft), right, len(draft) + 1, ms))
+            self._planner.accepted(proposal, len(draft), right)
+        source = proposal.source if draft else "none"
+        outcome.steps.append(Step(source, proposal.match if draft else 0, len(draft), right, len(fed), ms))
         reason = None
         for row in range(right + 1):
             self._hash(logits[row : row + 1])
@@ -226,8 +251,10 @@ class _Run:
         return reason
 
     def _choose(self, logits: torch.Tensor) -> list[int]:
+        if self._healing.missing:
+            logits = self._healing.constrain(logits)
         position = len(self._request.prompt) + len(self._ids)
-        return choose(logits, position, self._request.temperature, self._request.seed)
+        return choose(logits, position, self._sampling)
 
     def _hash(self, row: torch.Tensor) -> None:
         if self._digest is not None:
@@ -236,6 +263,7 @@ class _Run:
     def _take(self, token: int) -> FinishReason | None:
         """Append a chosen token; the reason if the text ends with it."""
         self._ids.append(token)
+        self._healing.took(token)
         if token in self._request.stops.token_ids:
             return FinishReason.STOP_TOKEN
         self._drafter.extend([token])
@@ -246,7 +274,7 @@ class _Run:
         return reason
 
     def _feed(self, piece: str) -> FinishReason | None:
-        reason = self._stops.push(piece)
+        reason = self._stops.push(self._healing.visible(piece))
         if reason is None:
             self._flush(self._stops.settled)
         return reason

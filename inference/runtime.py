@@ -17,6 +17,7 @@ from inference.cache.prefix import SlotPool
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
 from inference.hardware import Hardware, probe
+from inference.healing import Vocabulary
 from inference.model.config import ModelConfig
 from inference.model.decoder import Decoder
 from inference.model.fused import compiler
@@ -48,6 +49,7 @@ class Runtime:
     config: ModelConfig
     hardware: Hardware
     tokenizer: Tokenizer
+    vocabulary: Vocabulary
     decoder: Decoder
     slots: SlotPool
     generator: Generator
@@ -87,7 +89,12 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     )
     clock.lap("weights")
     config = ModelConfig.from_hf(prepared.config)
-    tokenizer = _Background(lambda: Tokenizer(prepared.tokenizer, prepared.config.get("eos_token_ids", ())))
+
+    def load_tokenizer() -> tuple[Tokenizer, Vocabulary]:
+        tokenizer = Tokenizer(prepared.tokenizer, prepared.config.get("eos_token_ids", ()))
+        return tokenizer, Vocabulary(tokenizer)
+
+    words = _Background(load_tokenizer)
     # The first time this compiles, for about a second, while the weights are packed.
     functions = None
     if options.kernels == "auto" and options.numerics == "int8":
@@ -105,15 +112,17 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
             library=None if functions is None else functions.result,
         )
         clock.lap("pack")
-        loaded = tokenizer.result()
+        loaded, vocabulary = words.result()
         clock.lap("tokenizer")
         pool = SlotPool(slots, lambda: decoder.new_slot(context))
         _warm_up(decoder)
         clock.lap("warm_up")
     # Floating-point products may be summed in another order by another number of threads.
     threads = ThreadGovernor(hardware.threads, enabled=options.numerics == "int8")
-    generator = Generator(decoder, loaded, options.prefill_chunk, context, threads)
-    return Runtime(options, prepared, config, hardware, loaded, decoder, pool, generator, context, clock.laps)
+    generator = Generator(decoder, loaded, vocabulary, options.prefill_chunk, context, threads)
+    return Runtime(
+        options, prepared, config, hardware, loaded, vocabulary, decoder, pool, generator, context, clock.laps
+    )
 
 
 def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedModel) -> tuple[int, int]:

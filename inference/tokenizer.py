@@ -30,6 +30,8 @@ _END_SPELLINGS = (
 # a tag steers the model all the same; other added tokens (e.g. runs of blanks) are text.
 _TAG = re.compile(r"<[^\s<>]+>|\[[A-Z_]+\]")
 
+MAX_HEALED = 40  # characters
+
 _ADDED_TOKENS = re.compile(r'"added_tokens"\s*:\s*(?=\[)')
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
@@ -123,6 +125,21 @@ class Tokenizer:
         if match := _BYTE_TOKEN.fullmatch(token):
             return bytes((int(match[1], 16),))
         return str(token).replace("▁", " ").encode()
+
+    def healing_start(self, line: str) -> int:
+        """Where the last piece of ``line`` begins, which might be other tokens if text followed it.
+
+        Merges never cross the borders of the pre-tokenizer, so only its last piece is uncertain. A piece
+        of many characters is left alone: it is data, and would have to be generated again.
+        """
+        splitter = self._core.pre_tokenizer
+        if splitter is None:
+            offsets = self._core.encode(line, add_special_tokens=False).offsets
+            start = int(offsets[-1][0]) if offsets else len(line)
+        else:
+            pieces = splitter.pre_tokenize_str(line)
+            start = int(pieces[-1][1][0]) if pieces else len(line)
+        return start if len(line) - start <= MAX_HEALED else len(line)
 
     def special(self, spelling: str) -> int | None:
         """Id of the control token with this spelling, or None."""

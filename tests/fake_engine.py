@@ -51,6 +51,9 @@ class FakeCodec:
     def decode(self, ids: list[int]) -> str:
         return "".join(chr(id) for id in ids if id < _FIRST_SPECIAL)
 
+    def healing_start(self, line: str) -> int:
+        return len(line)
+
     def special(self, spelling: str) -> int | None:
         return self._specials.get(spelling)
 

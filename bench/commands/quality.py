@@ -38,9 +38,12 @@ COUNT = 100
 QUICK_COUNTS = {SINGLE_LINE: 8, RANDOM_SPAN: 8, EDIT: 2}
 # For each set; a task that was begun is answered.
 QUICK_SECONDS = 12.0
-VARIANTS = "psm/all,psm/none,psm/no-stops,psm/oracle,line-in-middle/all"
+VARIANTS = (
+    "line-in-middle/all,line-in-middle/none,line-in-middle/no-stops,line-in-middle/oracle,"
+    "line-in-middle-unhealed/all,psm/all,psm-unhealed/all"
+)
 # One generation for each task: the other variants decode it again, some to the length limit.
-QUICK_VARIANTS = "psm/all,psm/none"
+QUICK_VARIANTS = "line-in-middle/all,line-in-middle/none"
 
 
 def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

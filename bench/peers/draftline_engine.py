@@ -11,8 +11,10 @@ from typing import Any
 
 from bench.machine import cpu_seconds_of, memory_of
 from bench.peers.base import Decoded, Decoder, Prompt, Usage
+from bench.records import DRAFTERS
 from inference.api import DRAFTS, Draft, EngineConfig, GenerationRequest, StopRules
 from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.drafting.recycling import RecyclingTable
 from inference.runtime import Runtime, load_runtime
 
 # Between the drafter's name and its limit in the name of a mode of a sweep.
@@ -42,6 +44,7 @@ class DraftlineDecoder:
         self._config = replace(config, use_cache=False)
         self.numerics = config.numerics
         self.bit_exact = False
+        self._seen: set[tuple[int, ...]] = set()
         self._runtime: Runtime | None = None
         self._planners: defaultdict[str, Planner] = defaultdict(Planner)
 
@@ -71,7 +74,9 @@ class DraftlineDecoder:
             "threads": hardware.threads,
             "isa": hardware.isa,
             "kernel": None if hardware.int8_kernel is None else hardware.int8_kernel.value,
-            "other_steps": "compiled" if self.runtime.decoder.fused else f"torch: {self.runtime.decoder.note}",
+            "other_steps": "compiled"
+            if self.runtime.decoder.fused
+            else f"torch: {self.runtime.decoder.note}",
             "bit_exact": self.bit_exact,
             "context": self.runtime.context,
             "prefill_chunk": self._config.prefill_chunk,
@@ -97,6 +102,8 @@ class DraftlineDecoder:
             use_cache=False,
         )
         self.runtime.generator.planner = self._planners[mode]
+        if draft == "auto":
+            self._forget_own_answer(prompt)
         start = time.perf_counter()
         outcome = self.runtime.run(request, lambda chunk: None, lambda: None)
         end = time.perf_counter()
@@ -113,8 +120,18 @@ class DraftlineDecoder:
             accepted=outcome.accepted,
             forwards=outcome.forwards,
             finish_reason=outcome.reason.value,
-            steps=tuple(outcome.steps),
+            steps=tuple(
+                (step.match, step.drafted, step.accepted, step.rows, step.ms, DRAFTERS.index(step.source))
+                for step in outcome.steps
+            ),
         )
+
+    def _forget_own_answer(self, prompt: Prompt) -> None:
+        """What was learned from other prompts may help; a prompt's own earlier answer must not."""
+        if prompt.ids in self._seen:
+            self.runtime.generator.recycling = RecyclingTable()
+            self._seen.clear()
+        self._seen.add(prompt.ids)
 
     def usage(self) -> Usage:
         """Of this process, the bench included."""

@@ -215,6 +215,7 @@ class LlamaVim:
         if self._shown is None or not self._shown.can_accept:
             self._look_up(answer)
         self._running = None
+        self._nothing_more()
 
     def _wait(self, after: Sequence[str]) -> None:
         self._drop_timer()
@@ -223,6 +224,12 @@ class LlamaVim:
     def _try_again(self, after: Sequence[str]) -> None:
         self._timer = None
         self._ask_server(after)
+        self._nothing_more()
+
+    def _nothing_more(self) -> None:
+        """A request that waited may have been replaced by the one for what follows: nothing is shown then."""
+        if self._ask is not None and self._running is None and self._timer is None:
+            self._nothing(self._ask, "no request is left", "none")
 
     def _reply(self, ask: _Ask, shown: VimSuggestion, answer: InfillAnswer | None) -> None:
         if ask.reply.done():

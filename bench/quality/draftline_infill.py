@@ -22,7 +22,7 @@ from lsp_server.completion.pipeline import (
 from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
 
-Order = Literal["psm", "line-in-middle"]
+Order = Literal["line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed"]
 Filters = Literal["all", "none", "no-stops", "oracle"]
 
 # The same for all tasks, so that they share one KV slot.
@@ -34,7 +34,8 @@ class Variant:
     """What is changed about the server's way to an answer.
 
     Attributes:
-        order: of the prompt: prefix, suffix, middle; or with the cursor's line behind the middle marker.
+        order: of the prompt: with the cursor's line behind the middle marker, as the server; or prefix,
+            suffix, middle. With token healing, as the server, or without.
         filters: "all": as the server. "none": the engine's text with its stop rules, without the filters.
             "no-stops": the text up to an end token or the length limit. "oracle": that text cut by
             `oracle_cut`, the ceiling for all stop rules.
@@ -52,7 +53,7 @@ class Variant:
         return self.filters in ("all", "none")
 
 
-ORDERS: tuple[Order, ...] = ("psm", "line-in-middle")
+ORDERS: tuple[Order, ...] = ("line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed")
 FILTERS: tuple[Filters, ...] = ("all", "none", "no-stops", "oracle")
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
 
@@ -124,7 +125,11 @@ class DraftlineInfill:
         lines = split_lines(task.prompt)
         cursor = Point(len(lines) - 1, len(lines[-1]))
         snapshot = Snapshot.of(task.prompt + task.suffix, _URI, language_id="python")
-        options = replace(self._options, line_in_middle=variant.order == "line-in-middle")
+        options = replace(
+            self._options,
+            line_in_middle=variant.order.startswith("line-in-middle"),
+            heal=not variant.order.endswith("unhealed"),
+        )
         start = time.perf_counter()
         prepared = prepare(snapshot, cursor, self._builder, options)
         request = prepared.request

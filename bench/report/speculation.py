@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bench.records import Call
+from bench.records import DRAFTERS, Call
 from bench.report.numbers import median, rate, share
 from bench.report.pairs import Comparison, ratios
 from bench.report.systems import is_ours, labels
@@ -129,6 +129,18 @@ def by_match(calls: Iterable[Call], bounds: Sequence[int]) -> list[tuple[int, in
         drafts, tokens, right = found[place]
         found[place] = (drafts + 1, tokens + drafted, right + accepted)
     return found
+
+
+def by_drafter(calls: Iterable[Call]) -> dict[str, tuple[int, int, int]]:
+    """For each drafter that was used: drafts, drafted and accepted tokens."""
+    found: dict[str, tuple[int, int, int]] = {}
+    for call in calls:
+        for _, drafted, accepted, _, _, *drafter in call.steps:
+            if drafted > 0:
+                name = DRAFTERS[int(drafter[0])] if drafter else DRAFTERS[1]
+                drafts, tokens, right = found.get(name, (0, 0, 0))
+                found[name] = (drafts + 1, tokens + int(drafted), right + int(accepted))
+    return dict(sorted(found.items(), key=lambda entry: DRAFTERS.index(entry[0])))
 
 
 def sweep(calls: Calls, set_: str, system: str) -> dict[int, Comparison]:

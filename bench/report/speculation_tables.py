@@ -10,6 +10,7 @@ from bench.report.numbers import UNKNOWN, count, number, percent, quotient, time
 from bench.report.pairs import Comparison, comparison_table, gain_of
 from bench.report.speculation import (
     Calls,
+    by_drafter,
     by_match,
     by_position,
     compare,
@@ -29,6 +30,7 @@ def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
         _modes(calls),
         _others(calls, comparisons),
         _positions(calls),
+        _drafters(calls),
         _matches(calls),
         _sweep(calls),
     ]
@@ -103,6 +105,32 @@ def _positions(calls: Calls) -> Table:
         ("set", "system", "mode", "drafts", *(str(place + 1) for place in range(_POSITIONS))),
         tuple(rows),
         words=3,
+    )
+
+
+def _drafters(calls: Calls) -> Table:
+    rows = []
+    for set_, system, mode in _groups(calls):
+        for name, (drafts, tokens, right) in by_drafter(calls.of(set_, system, mode)).items():
+            cells = percent(quotient(right, tokens)), number(quotient(right, drafts))
+            rows.append((set_, system, mode, name, count(drafts), count(tokens), *cells))
+    columns = (
+        "set",
+        "system",
+        "mode",
+        "drafter",
+        "drafts",
+        "drafted tokens",
+        "accepted ↑",
+        "accepted tokens per draft ↑",
+    )
+    return Table(
+        "Accepted by drafter",
+        "Suffix: what followed the longest earlier occurrence of the ending. Pointer: the place being copied"
+        " from, across a change. Recycling: what the model chose behind the same tokens before.",
+        columns,
+        tuple(rows),
+        words=4,
     )
 
 

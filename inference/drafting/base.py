@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
+
+Source = Literal["none", "suffix", "pointer", "recycling"]
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A chain of guessed tokens and how long the context was that they are based on.
+    """A chain of guessed tokens and what they are based on.
 
-    ``match`` is 0 where there is nothing to copy; ``tokens`` is then empty.
+    Attributes:
+        match: how many tokens before the cursor agree with the place that is copied from; 0 where there is
+            nothing to copy and ``tokens`` is empty, or where that place is itself a guess.
+        source: the drafter; "none" without tokens.
     """
 
     tokens: tuple[int, ...]
     match: int
+    source: Source
+
+
+NOTHING = Proposal((), 0, "none")
 
 
 class Drafter(Protocol):
@@ -26,6 +35,9 @@ class Drafter(Protocol):
     def propose(self, limit: int) -> Proposal:
         """At most ``limit`` tokens to come."""
 
+    def verified(self, fed: list[int], chosen: list[int]) -> None:
+        """What one forward said: the token that the model puts behind each token of the block."""
+
 
 class NoDrafter:
     """Never guesses: plain decoding."""
@@ -35,4 +47,7 @@ class NoDrafter:
 
     def propose(self, limit: int) -> Proposal:
         """Nothing."""
-        return Proposal((), 0)
+        return NOTHING
+
+    def verified(self, fed: list[int], chosen: list[int]) -> None:
+        """Ignored."""

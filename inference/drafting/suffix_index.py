@@ -6,7 +6,7 @@ match, and the most recent among equally long ones: code repeats its nearest nei
 
 from __future__ import annotations
 
-from inference.drafting.base import Proposal
+from inference.drafting.base import NOTHING, Proposal
 
 MIN_MATCH = 2  # single tokens repeat by chance all over code
 MAX_MATCH = 64
@@ -14,30 +14,41 @@ MAX_CANDIDATES = 128  # most recent occurrences looked at; bounds the work on ` 
 
 
 class SuffixIndex:
-    """Positions of every pair of adjacent tokens; O(1) per appended token."""
+    """Positions of every pair of adjacent tokens; O(1) per appended token.
+
+    Attributes:
+        tokens: the sequence; to be read only.
+    """
 
     def __init__(self) -> None:
-        self._tokens: list[int] = []
+        self.tokens: list[int] = []
         self._ends: dict[tuple[int, int], list[int]] = {}  # pair -> indices just after it, ascending
 
     def extend(self, tokens: list[int]) -> None:
         """Append tokens to the sequence."""
-        start = len(self._tokens)
-        self._tokens.extend(tokens)
-        sequence, ends = self._tokens, self._ends
+        start = len(self.tokens)
+        self.tokens.extend(tokens)
+        sequence, ends = self.tokens, self._ends
         for i in range(max(start, 1), len(sequence)):
             ends.setdefault((sequence[i - 1], sequence[i]), []).append(i + 1)
 
     def propose(self, limit: int) -> Proposal:
-        """The continuation of the longest match.
+        """The continuation of the longest match."""
+        return self.lookup(limit)[0]
+
+    def verified(self, fed: list[int], chosen: list[int]) -> None:
+        """Nothing to learn: the text says it all."""
+
+    def lookup(self, limit: int) -> tuple[Proposal, int]:
+        """The continuation of the longest match, and the index where it begins.
 
         A match that runs into the end of the sequence is continued by its own draft, so that a
         period shorter than the draft (indentation, tables) repeats.
         """
-        sequence = self._tokens
+        sequence = self.tokens
         size = len(sequence)
         if limit <= 0 or size < MIN_MATCH + 1:
-            return Proposal((), 0)
+            return NOTHING, 0
         candidates = self._ends.get((sequence[-2], sequence[-1]), ())
         best, best_length = -1, 0
         for end in reversed(candidates[-MAX_CANDIDATES - 1 :]):
@@ -49,15 +60,15 @@ class SuffixIndex:
                 if length >= MAX_MATCH:
                     break
         if best_length < MIN_MATCH:
-            return Proposal((), 0)
+            return NOTHING, 0
         draft: list[int] = []
         for i in range(best, best + limit):
             draft.append(sequence[i] if i < size else draft[i - size])
-        return Proposal(tuple(draft), best_length)
+        return Proposal(tuple(draft), best_length, "suffix"), best
 
     def _match_length(self, end: int, beat: int) -> int:
         """How many tokens before ``end`` equal the ending; 0 early if it cannot beat ``beat``."""
-        sequence = self._tokens
+        sequence = self.tokens
         size = len(sequence)
         if beat and (end < beat + 1 or sequence[end - beat - 1] != sequence[size - beat - 1]):
             return 0

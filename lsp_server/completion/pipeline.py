@@ -23,7 +23,7 @@ from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import FimFormat, FimParts, find_format, render
 
-# The suffix is read anew at most keys, behind a prefix that has changed, so its length is latency; its use
+# The suffix is read anew for each line, behind a prefix that has changed, so its length is latency; its use
 # falls off fast with the distance from the cursor.
 MAX_SUFFIX_TOKENS = 128
 # Characters after the cursor that the engine compares its text with.
@@ -54,7 +54,10 @@ class CompletionOptions:
     ``prompt_tokens`` bounds the prompt below what the context would hold: a new window is read at the speed
     of prefill, and that is what a user waits for.
 
-    ``line_in_middle`` puts the cursor's line behind the middle marker (see prompts/fim.py).
+    ``heal`` lets the model choose anew how the last piece before the cursor is divided into tokens.
+
+    ``line_in_middle`` puts the cursor's line behind the middle marker (see prompts/fim.py): while the user
+    types on one line, nothing before that line is read again. Without healing it costs quality.
     """
 
     max_new_tokens: int = 128
@@ -66,7 +69,8 @@ class CompletionOptions:
     use_cache: bool = True
     digest_logits: bool = False
     replaces_rest: bool = False
-    line_in_middle: bool = False
+    heal: bool = True
+    line_in_middle: bool = True
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,20 @@ class Suggestion:
     range: ItemRange
 
 
+@dataclass(frozen=True)
+class BuiltPrompt:
+    """Attributes:
+    heal: the end of the text before the cursor that is not in ``ids``.
+    answer: tokens that the answer may take.
+    """
+
+    ids: tuple[int, ...]
+    heal: str
+    stop_ids: frozenset[int]
+    answer: int
+    window: Window
+
+
 class PromptBuilder:
     """Prompts for one vocabulary; remembers the token counts of lines, which rarely change."""
 
@@ -114,10 +132,8 @@ class PromptBuilder:
         """The fill-in-the-middle format, None if the vocabulary has none."""
         return self._format
 
-    def build(
-        self, snapshot: Snapshot, cursor: Point, options: CompletionOptions
-    ) -> tuple[tuple[int, ...], frozenset[int], int, Window]:
-        """Prompt ids, stop ids, the tokens the answer may take, and the window used.
+    def build(self, snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> BuiltPrompt:
+        """The prompt for a place.
 
         Raises:
             NoSuggestion: ``no-fim``.
@@ -129,14 +145,18 @@ class PromptBuilder:
         total = max(2, room - self._format.overhead)
         budget = Budget.split(total, max_suffix=MAX_SUFFIX_TOKENS)
         window = choose(snapshot, cursor, budget, self._count)
-        prefix, head = window.above, window.head
+        prefix, head, healed = window.above, window.head, ""
+        if options.heal and head == without_surrogates(head):
+            start = self._codec.healing_start(head)
+            head, healed = head[:start], head[start:]
         if not options.line_in_middle:
             prefix, head = prefix + head, ""
         # Trained on files, which end with a newline; with nothing at all behind the cursor the model
         # begins a line of its own and repeats the indentation.
         suffix = window.suffix or "\n"
         parts = FimParts(prefix, suffix, head, budget.prefix, max(budget.suffix, 1))
-        return render(self._format, parts, self._codec), self._format.stop_ids, answer, window
+        ids = render(self._format, parts, self._codec)
+        return BuiltPrompt(ids, healed, self._format.stop_ids, answer, window)
 
     def _count_line(self, line: str) -> int:
         return len(self._codec.encode(without_surrogates(line)))
@@ -158,11 +178,11 @@ def prepare(
         snapshot, cursor = _with_selected(snapshot, cursor.line, selected)
     if not any(line.strip() for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
-    ids, stop_ids, answer, window = builder.build(snapshot, cursor, options)
+    built = builder.build(snapshot, cursor, options)
     line = snapshot.line(cursor.line)
     rest = line[cursor.column :]
     stops = StopRules(
-        token_ids=stop_ids,
+        token_ids=built.stop_ids,
         suffix=without_surrogates(_text_after(snapshot, cursor, STOP_SUFFIX_CHARS)),
         single_line=CLOSING.fullmatch(rest) is None,
         max_lines=options.max_lines or None,
@@ -170,9 +190,10 @@ def prepare(
         first_line_scope=not line[: cursor.column].strip(),
     )
     request = GenerationRequest(
-        prompt=ids,
+        prompt=built.ids,
         document=snapshot.uri,
-        max_new_tokens=answer,
+        heal=built.heal,
+        max_new_tokens=built.answer,
         stops=stops,
         temperature=options.temperature,
         seed=options.seed,
@@ -188,7 +209,7 @@ def prepare(
         language_id=snapshot.language_id,
         replaces_rest=options.replaces_rest,
     )
-    return Prepared(request, filters, cursor, selected, window)
+    return Prepared(request, filters, cursor, selected, built.window)
 
 
 def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:

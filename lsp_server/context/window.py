@@ -35,7 +35,7 @@ class Budget:
 
     @classmethod
     def split(cls, total: int, prefix_share: float = 0.75, max_suffix: int | None = None) -> Budget:
-        """Shares of ``total`` tokens. The suffix is read anew at most keys: ``max_suffix`` bounds it."""
+        """Shares of ``total`` tokens. The suffix is read anew for each line: ``max_suffix`` bounds it."""
         suffix = max(0, total - max(1, int(total * prefix_share)))
         if max_suffix is not None:
             suffix = min(suffix, max_suffix)

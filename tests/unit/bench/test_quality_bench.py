@@ -69,7 +69,7 @@ def test_quick_and_no_tests(looping_model: Path, data: Path, tmp_path: Path) -> 
     out = tmp_path / "out.jsonl"
     assert _bench(looping_model, data, out, "--quick", "--no-tests") == 0
     answers = _answers(out)
-    assert {each.variant for each in answers} == {"psm/all", "psm/none", "chat"}
+    assert {each.variant for each in answers} == {"line-in-middle/all", "line-in-middle/none", "chat"}
     assert {each.set for each in answers} == {"single-line", "random-span", "edit"}
     assert all(each.passed is None and each.failure == "" for each in answers)
 

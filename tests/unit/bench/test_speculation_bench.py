@@ -112,7 +112,7 @@ def test_all_modes_decode_the_same_tokens(looping_model: Path, data: Path, tmp_p
         assert sum(step[1] for step in call.steps) == call.drafted
         # Tokens behind the end are checked, but never taken.
         assert sum(step[2] for step in call.steps) >= (call.accepted or 0)
-        assert all(rows == drafted + 1 and ms > 0 for _, drafted, _, rows, ms in call.steps)
+        assert all(rows == drafted + 1 and ms > 0 for _, drafted, _, rows, ms, _ in call.steps)
         assert 0 < call.prompt_ms <= call.first_ms and call.cached_tokens == 0
         assert call.drafted == 0 or call.mode != "none"
     assert sum(call.accepted or 0 for call in calls) > 0

@@ -5,7 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.drafting.base import NOTHING, Proposal, Source
+from inference.drafting.chain import ChainDrafter
 from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.drafting.recycling import RecyclingTable
+from inference.drafting.source_pointer import PATIENCE, SourcePointer
 from inference.drafting.suffix_index import MAX_MATCH, MIN_MATCH, SuffixIndex
 
 
@@ -55,16 +59,31 @@ def test_nothing_to_copy() -> None:
     assert index.propose(4).tokens == ()
 
 
+def _proposal(match: int, source: Source = "suffix") -> Proposal:
+    return Proposal((1,) * DRAFT_LIMIT, match, source)
+
+
 def test_planner_follows_success() -> None:
     planner = Planner()
-    start = planner.width(3)
+    proposal = _proposal(3)
+    start = planner.width(proposal)
     for _ in range(30):
-        planner.accepted(3, 4, 4)
-    assert planner.width(3) > start
+        planner.accepted(proposal, 4, 4)
+    assert planner.width(proposal) > start
     for _ in range(60):
-        planner.accepted(3, 4, 0)
-    assert planner.width(3) == 1
-    assert planner.width(0) == 0
+        planner.accepted(proposal, 4, 0)
+    assert planner.width(proposal) == 1
+    assert planner.width(NOTHING) == 0
+
+
+def test_planner_tells_drafters_and_lengths_apart() -> None:
+    planner = Planner()
+    for _ in range(40):
+        planner.accepted(_proposal(2, "recycling"), 4, 0)
+        planner.accepted(_proposal(50), 4, 4)
+    assert planner.width(_proposal(2, "recycling")) == 1 < planner.width(_proposal(2))
+    assert planner.width(_proposal(64)) == DRAFT_LIMIT > planner.width(_proposal(9))
+    assert planner.chance(_proposal(41)) > planner.chance(_proposal(5)) > planner.chance(NOTHING) == 0.0
 
 
 def test_planner_follows_cost() -> None:
@@ -74,5 +93,64 @@ def test_planner_follows_cost() -> None:
             planner.observe(1, 30.0)
             planner.observe(16, wide)
     assert cheap.row_cost < 0.01 < 0.3 < dear.row_cost
-    assert cheap.width(2) > dear.width(2) >= 1
-    assert cheap.width(8) <= DRAFT_LIMIT
+    assert cheap.width(_proposal(2)) > dear.width(_proposal(2)) >= 1
+    assert cheap.width(_proposal(8)) <= DRAFT_LIMIT
+
+
+def _edited(pointer: SourcePointer, sequence: list[int], tokens: list[int]) -> None:
+    for token in tokens:
+        pointer.follow(token)
+        sequence.append(token)
+
+
+def test_the_pointer_stays_across_changes() -> None:
+    source = list(range(10, 30))
+    for tokens, ahead in (
+        ([10, 11, 12], (13, 14)),
+        ([10, 99], (12, 13)),  # replaced
+        ([10, 14], (15, 16)),  # left out
+        ([10, 99, 12], (13, 14)),
+    ):
+        sequence = [*source, 5]
+        pointer = SourcePointer(sequence)
+        pointer.place(0, 3)
+        _edited(pointer, sequence, tokens)
+        assert pointer.ahead(2) == ahead, tokens
+    assert pointer.run == 1
+
+
+def test_the_pointer_is_lifted_when_nothing_fits() -> None:
+    sequence = [*range(10, 60), 5]
+    pointer = SourcePointer(sequence)
+    pointer.place(0, 3)
+    _edited(pointer, sequence, [100 + i for i in range(PATIENCE)])
+    assert pointer.position is not None
+    _edited(pointer, sequence, [200])
+    assert pointer.position is None and pointer.ahead(3) == ()
+
+
+def test_the_chain_takes_the_likeliest_source() -> None:
+    table = RecyclingTable()
+    chain = ChainDrafter(table, Planner().chance)
+    assert chain.propose(4) == NOTHING
+    table.learn(1, [2], [3])
+    chain.extend([1, 2])
+    assert chain.propose(4) == Proposal((3,), 2, "recycling")
+    chain.extend([50, 51, 52, 53, 54, 55, 1, 2, 50, 51])
+    assert chain.propose(2) == Proposal((52, 53), 4, "suffix")
+    chain.extend([99])  # one token is replaced: no match, but the finger is still there
+    assert chain.propose(2) == Proposal((53, 54), 0, "pointer")
+    chain.extend([53])
+    assert chain.propose(2) == Proposal((54, 55), 1, "pointer")
+    chain.extend([54])
+    assert chain.propose(1).tokens == (55,)
+
+
+@given(st.lists(st.integers(0, 4), max_size=50), st.integers(0, 9))
+def test_any_text_can_be_followed(tokens: list[int], limit: int) -> None:
+    one, pieces = (ChainDrafter(RecyclingTable(), Planner().chance) for _ in range(2))
+    one.extend(tokens)
+    for token in tokens:
+        pieces.extend([token])
+        assert len(pieces.propose(limit).tokens) <= limit
+    assert one._index.tokens == pieces._index.tokens == tokens

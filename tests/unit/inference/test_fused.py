@@ -156,13 +156,12 @@ def test_the_check_finds_a_wrong_function(
         real(*arguments)
         if function == "silu":
             rows, inner, q = arguments[2], arguments[3], arguments[4]
-            library.quantize(torch.randn(rows, inner).data_ptr(), rows, inner, q, arguments[5])
+            other = torch.randn(rows, inner)
+            library.quantize(other.data_ptr(), rows, inner, q, arguments[5])
         elif arguments[3] > 1:  # more than one row: the first one's first number is a little off
             out = arguments[-1]
-            nudge = torch.full((1, 64), 1.0)
-            library.add_norm(
-                out, nudge.data_ptr(), torch.full((1,), 1e-3).data_ptr(), 1, 64, None, 0.0, None, None
-            )
+            nudge, factor = torch.full((1, 64), 1.0), torch.full((1,), 1e-3)
+            library.add_norm(out, nudge.data_ptr(), factor.data_ptr(), 1, 64, None, 0.0, None, None)
 
     odd = Library.__new__(Library)
     odd.__dict__.update(library.__dict__)
