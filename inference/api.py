@@ -149,8 +149,8 @@ class Timings:
 class GenerationResult:
     """What a request produced.
 
-    ``token_ids`` are all tokens the model chose, a stop token included; ``text`` is cut by the
-    stop rules. ``forwards`` counts decode passes without the prefill; ``drafted`` and
+    ``token_ids`` are all tokens the model chose, healed ones and a stop token included; ``text`` is cut by
+    the stop rules. ``forwards`` counts decode passes without the prefill; ``drafted`` and
     ``accepted`` count tokens. ``logits_sha256`` is "" unless asked for.
     """
 

@@ -261,7 +261,7 @@ class Engine:
                     return None
                 for document in self._closed_documents:
                     assert self._runtime is not None
-                    self._runtime.slots.drop_document(document)
+                    self._runtime.close_document(document)
                 self._closed_documents.clear()
                 if self._waiting:
                     self._running = self._waiting.popleft()

@@ -70,6 +70,12 @@ class Runtime:
             slot, cached = self.slots.acquire(request.document, request.prompt, reuse=reuse, epoch=self.epoch)
             return self.generator.generate(request, slot, cached, draft, emit, interrupted)
 
+    def close_document(self, document: str) -> None:
+        """Forget what the caches hold of a document, and with the last one what was learned from all."""
+        self.slots.drop_document(document)
+        if not self.slots.documents:
+            self.generator.recycling.clear()
+
 
 def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None], None]) -> Runtime:
     """Load everything. Call it in the thread that will run requests.

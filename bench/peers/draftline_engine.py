@@ -14,7 +14,6 @@ from bench.peers.base import Decoded, Decoder, Prompt, Usage
 from bench.records import DRAFTERS
 from inference.api import DRAFTS, Draft, EngineConfig, GenerationRequest, StopRules
 from inference.drafting.planner import DRAFT_LIMIT, Planner
-from inference.drafting.recycling import RecyclingTable
 from inference.runtime import Runtime, load_runtime
 
 # Between the drafter's name and its limit in the name of a mode of a sweep.
@@ -129,7 +128,7 @@ class DraftlineDecoder:
     def _forget_own_answer(self, prompt: Prompt) -> None:
         """What was learned from other prompts may help; a prompt's own earlier answer must not."""
         if prompt.ids in self._seen:
-            self.runtime.generator.recycling = RecyclingTable()
+            self.runtime.generator.recycling.clear()
             self._seen.clear()
         self._seen.add(prompt.ids)
 

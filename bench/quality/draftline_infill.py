@@ -135,6 +135,8 @@ class DraftlineInfill:
         request = prepared.request
         if not variant.stopped:
             request = replace(request, stops=StopRules(token_ids=request.stops.token_ids))
+        # Another variant has answered the same task, and its choices would be this one's drafts.
+        self._runtime.generator.recycling.clear()
         outcome = self._runtime.run(request, lambda chunk: None, lambda: None)
         ms = (time.perf_counter() - start) * 1000
         result = GenerationResult(

@@ -61,6 +61,11 @@ class SlotPool:
             return self.slots[-1]
         return min(self.slots, key=lambda s: s.last_used)
 
+    @property
+    def documents(self) -> set[str]:
+        """Documents that something is kept of."""
+        return {slot.document for slot in self.slots} - {""}
+
     def drop_document(self, document: str) -> None:
         """Forget a closed document's contents; its buffers are the first to be reused."""
         for slot in self.slots:

@@ -20,6 +20,11 @@ class RecyclingTable:
         self._after_token: dict[int, int] = {}
         self._after_pair: dict[tuple[int, int], int] = {}
 
+    def clear(self) -> None:
+        """Forget everything."""
+        self._after_token.clear()
+        self._after_pair.clear()
+
     def learn(self, before: int, fed: list[int], chosen: list[int]) -> None:
         """From one forward.
 

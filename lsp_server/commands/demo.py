@@ -108,14 +108,14 @@ def show(trials: Trials, where: list[Place], draft: Draft, screen: Screen) -> Re
     duels: list[Duel] = []
     speculative: Draft = "auto" if draft == "none" else draft
     for place in where:
-        shot = trials.shoot(place)
+        shot = trials.shoot(place, speculative)
         screen.shot(shot)
         shots.append(shot)
     good = [shot for shot in shots if shot.suggestion is not None]
     key = None
     if good:
         screen.heading("Speculation: the same text in fewer forward passes")
-        duels = [trials.duel(shot.place, speculative) for shot in good]
+        duels = [trials.duel(shot) for shot in good]
         screen.duels(duels)
         screen.heading("The cache: typing one more character")
         key = trials.one_more_key(good[0])

@@ -21,7 +21,10 @@ from lsp_server.demo.places import Place
 
 @dataclass(frozen=True)
 class Shot:
-    """A suggestion at a place; None with the reason if there is none."""
+    """A suggestion at a place; None with the reason if there is none.
+
+    ``result`` is what the engine did for it, None if it could not be asked.
+    """
 
     place: Place
     suggestion: Suggestion | None
@@ -29,6 +32,7 @@ class Shot:
     prompt_tokens: int
     first_ms: float
     total_ms: float
+    result: GenerationResult | None = None
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,9 @@ class Trials:
         self._options = options
         self._builder = PromptBuilder(engine.tokenizer, engine.context)
 
-    def shoot(self, place: Place) -> Shot:
+    def shoot(self, place: Place, draft: Draft) -> Shot:
         """What an editor would show at a place it opens now."""
-        options = replace(self._options, use_cache=False)
+        options = replace(self._options, draft=draft, use_cache=False)
         try:
             prepared = prepare(place.snapshot, place.cursor, self._builder, options)
         except NoSuggestion as none:
@@ -105,14 +109,19 @@ class Trials:
         except NoSuggestion as none:
             reason = _words(none)
         timings = result.timings
-        return Shot(place, suggestion, reason, result.prompt_tokens, timings.first, timings.total)
+        return Shot(place, suggestion, reason, result.prompt_tokens, timings.first, timings.total, result)
 
-    def duel(self, place: Place, draft: Draft) -> Duel:
-        """Decode plainly and with ``draft``. The prompt is in the cache: only decoding differs."""
-        plain = self._run(place, draft="none", use_cache=True)
-        speculative = self._run(place, draft=draft, use_cache=True)
+    def duel(self, shot: Shot) -> Duel:
+        """Decode the answer of a shot again, plainly, and compare what came behind the first tokens.
+
+        The shot itself is the speculative side: asked a second time, a drafter that remembers what the
+        model chose would only repeat the answer.
+        """
+        speculative = shot.result
+        assert speculative is not None
+        plain = self._run(shot.place, draft="none", use_cache=True)
         same = plain.token_ids == speculative.token_ids and plain.text == speculative.text
-        return Duel(place, _pace(plain), _pace(speculative), same)
+        return Duel(shot.place, _pace(plain), _pace(speculative), same)
 
     def one_more_key(self, shot: Shot) -> OneMoreKey:
         """Type the next character of a suggestion."""

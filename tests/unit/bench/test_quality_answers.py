@@ -24,6 +24,7 @@ from bench.quality.datasets import EditTask, InfillTask
 from bench.quality.draftline_infill import VARIANTS, DraftlineInfill, NoFillIn, oracle_cut
 from bench.quality.edit_prompt import edit_prompt
 from inference.api import FinishReason, GenerationRequest
+from inference.drafting.recycling import RecyclingTable
 from inference.generation import Outcome
 from inference.runtime import Runtime
 from inference.stops import StopChecker
@@ -44,6 +45,7 @@ class ScriptedRuntime:
         self.context = 4096
         self.options = SimpleNamespace(numerics="int8")
         self.prepared = SimpleNamespace(source="scripted")
+        self.generator = SimpleNamespace(recycling=RecyclingTable())
         self.requests: list[GenerationRequest] = []
         self._text = text
 

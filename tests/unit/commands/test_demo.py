@@ -128,9 +128,9 @@ def test_trials_on_a_tiny_model(tiny_engine: Engine) -> None:
     trials = Trials(tiny_engine, CompletionOptions(max_new_tokens=24))
     at = places.find(SPOTS[0])
     assert at is not None
-    first = trials.shoot(at)
+    first = trials.shoot(at, "ngram")
     assert first.prompt_tokens > 100 and 0 < first.first_ms <= first.total_ms
-    duel = trials.duel(at, "ngram")
+    duel = trials.duel(first)
     assert duel.same and duel.plain.tokens == duel.speculative.tokens
     assert duel.plain.tokens_per_forward == 1.0 and duel.speculative.tokens_per_forward >= 1.0
     key = trials.one_more_key(shot("xyz", at))

@@ -59,3 +59,23 @@ def test_it_helps_and_changes_no_text(looping_model: Path, tiny_home: Path) -> N
     assert plain.logits_sha256 == first.logits_sha256 == second.logits_sha256
     assert second.forwards < first.forwards <= plain.forwards
     assert any(step.source == "recycling" and step.accepted > 0 for step in second.steps)
+
+
+def test_it_is_forgotten_with_the_last_document(looping_model: Path, tiny_home: Path) -> None:
+    runtime = load_runtime(EngineConfig(model=str(looping_model)), lambda message, fraction: None)
+
+    def ask(document: str) -> None:
+        request = GenerationRequest((5, 9), document=document, max_new_tokens=8, draft="auto")
+        runtime.run(request, lambda chunk: None, lambda: None)
+
+    def knows() -> bool:
+        return bool(runtime.generator.recycling.propose(5, 9, 4).tokens)
+
+    ask("a.py")
+    ask("b.py")
+    assert runtime.slots.documents == {"a.py", "b.py"}
+    runtime.generator.recycling.learn(5, [9], [7])
+    runtime.close_document("a.py")
+    assert knows()
+    runtime.close_document("b.py")
+    assert not knows() and not runtime.slots.documents
