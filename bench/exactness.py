@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bench.places import BenchPlace
 from bench.records import Compared
-from inference.api import Draft, EngineConfig, GenerationRequest
+from inference.api import Draft, EngineConfig, GenerationRequest, StopRules
 from inference.generation import Generator, Outcome
 from inference.runtime import Runtime, load_runtime
 from inference.threads import ThreadGovernor
@@ -70,8 +70,12 @@ class Verdict:
 class ExactnessBench:
     """A loaded model and the ways to run it."""
 
-    def __init__(self, config: EngineConfig, variants: tuple[Variant, ...] = VARIANTS) -> None:
+    def __init__(
+        self, config: EngineConfig, options: CompletionOptions, variants: tuple[Variant, ...] = VARIANTS
+    ) -> None:
+        """``options``: prompt size, temperature and seed are taken from it."""
         self._variants = variants
+        self._options = replace(options, max_new_tokens=TOKENS, digest_logits=True)
         self._runtime = load_runtime(config, lambda message, fraction: None)
         # Off, so that all answers come from one number of threads unless --threads says otherwise.
         governor = ThreadGovernor(self._runtime.hardware.threads, enabled=False)
@@ -139,10 +143,9 @@ class ExactnessBench:
         line = lines[cursor.line]
         lines[cursor.line] = line[: cursor.column] + line[place.cursor.column :]
         snapshot = replace(place.snapshot, lines=tuple(lines))
-        options = CompletionOptions(max_new_tokens=TOKENS, digest_logits=True)
-        prepared = prepare(snapshot, cursor, self._builder, options)
+        prepared = prepare(snapshot, cursor, self._builder, self._options)
         # Stop rules would end most answers early; length is what gives drafts a chance to go wrong.
-        stops = replace(prepared.request.stops, suffix="", single_line=False, max_lines=None, min_indent=None)
+        stops = StopRules(token_ids=prepared.request.stops.token_ids)
         return replace(prepared.request, stops=stops)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -15,6 +17,13 @@ from typing import Any, TextIO
 import cattrs
 
 from bench.records import RECORDS, Record, Run, to_json
+from inference.errors import DraftlineError
+
+
+class CannotRecord(DraftlineError):
+    """The results file cannot take another line."""
+
+    code = "cannot-record"
 
 
 class BadResults(Exception):
@@ -50,13 +59,21 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # said before, by the line that did not fit
+                self._file.close()
 
     def add(self, record: Record) -> None:
         """Keep and write one record."""
         self.records.append(record)
-        if self._file is not None:
+        if self._file is None:
+            return
+        try:
             print(json.dumps(to_json(record, self.id), ensure_ascii=False), file=self._file, flush=True)
+        except OSError as error:
+            raise CannotRecord(
+                f"The results cannot be written any more: {error.strerror}.",
+                "What was measured before is in the file; make room, or choose another --out.",
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -141,5 +158,21 @@ def _is_cut(path: Path) -> bool:
 
 
 def command_line() -> str:
-    """This process's command line as a user would type it."""
-    return shlex.join(["draftline", *sys.argv[1:]])
+    """This process's command line as a user would type it.
+
+    Results are shown to others: of a path from the root only the last part is kept, of an address no
+    credentials.
+    """
+    return shlex.join(["draftline", *map(_shown, sys.argv[1:])])
+
+
+def _shown(word: str) -> str:
+    parts = re.split(r"([=,])", word)
+    for at, part in enumerate(parts):
+        scheme, sign, rest = part.partition("://")
+        if sign:
+            host, slash, path = rest.partition("/")
+            parts[at] = scheme + sign + host.rpartition("@")[2] + slash + path
+        elif Path(part).is_absolute():
+            parts[at] = Path(part).name
+    return "".join(parts)

@@ -43,6 +43,8 @@ def memory_of(pids: list[int]) -> tuple[int | None, int | None]:
     Pages of mapped weights that only one process uses are not private: the system may drop them.
     """
     private, mapped = 0, 0
+    if not pids:
+        return None, None
     for pid in pids:
         memory = _rollup(pid)
         if memory is None:
@@ -68,6 +70,8 @@ def _rollup(pid: int) -> dict[str, int] | None:
 
 def cpu_seconds_of(pids: list[int]) -> float | None:
     """User and system time of some processes since they started, None if one is gone."""
+    if not pids:
+        return None
     try:
         times = [psutil.Process(pid).cpu_times() for pid in pids]
     except psutil.Error:

@@ -183,7 +183,8 @@ class _Run:
         self._sent_ids = 0
         limit = DRAFT_LIMIT if self._planned else UNPLANNED_LIMIT
         self._draft_limit = limit if request.draft_limit is None else request.draft_limit
-        self._limit = min(request.max_new_tokens, generator._context - len(request.prompt))
+        self._room = generator._context - len(request.prompt)
+        self._limit = min(request.max_new_tokens, self._room)
         self._deadline = (
             None
             if request.stops.deadline_ms is None
@@ -264,13 +265,14 @@ class _Run:
         """Append a chosen token; the reason if the text ends with it."""
         self._ids.append(token)
         self._healing.took(token)
+        if self._healing.missing:
+            self._limit = min(self._limit + 1, self._room)  # it is no part of the answer
         if token in self._request.stops.token_ids:
             return FinishReason.STOP_TOKEN
         self._drafter.extend([token])
         reason = self._feed(self._stream.push(token))
         if reason is None and len(self._ids) >= self._limit:
-            reached = len(self._ids) >= self._request.max_new_tokens
-            reason = FinishReason.LENGTH if reached else FinishReason.CONTEXT
+            reason = FinishReason.CONTEXT if self._limit == self._room else FinishReason.LENGTH
         return reason
 
     def _feed(self, piece: str) -> FinishReason | None:

@@ -62,6 +62,10 @@ class Healing:
     def constrain(self, logits: torch.Tensor) -> torch.Tensor:
         """One row of logits [1, vocab] with -inf for all tokens that do not agree."""
         allowed = self._vocabulary.beginning(self.missing).to(logits.device)
+        allowed = allowed[allowed < logits.shape[-1]]  # added tokens may lie behind the model's own
+        if not len(allowed):
+            self.missing = b""  # a vocabulary without all bytes; the text is cut by length all the same
+            return logits
         constrained = torch.full_like(logits, -torch.inf)
         constrained[0, allowed] = logits[0, allowed]
         return constrained

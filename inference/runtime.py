@@ -71,10 +71,12 @@ class Runtime:
             return self.generator.generate(request, slot, cached, draft, emit, interrupted)
 
     def close_document(self, document: str) -> None:
-        """Forget what the caches hold of a document, and with the last one what was learned from all."""
+        """Forget what the caches hold of a document, and with the last one that has a slot what was learned
+        from all."""
         self.slots.drop_document(document)
         if not self.slots.documents:
             self.generator.recycling.clear()
+            self.vocabulary.beginning.cache_clear()
 
 
 def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None], None]) -> Runtime:

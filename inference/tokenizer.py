@@ -31,6 +31,7 @@ _END_SPELLINGS = (
 _TAG = re.compile(r"<[^\s<>]+>|\[[A-Z_]+\]")
 
 MAX_HEALED = 40  # characters
+_LAST_WORD = re.compile(r"(?: ?\w+| ?[^\s\w]+|\s+)\Z")
 
 _ADDED_TOKENS = re.compile(r'"added_tokens"\s*:\s*(?=\[)')
 
@@ -129,16 +130,17 @@ class Tokenizer:
     def healing_start(self, line: str) -> int:
         """Where the last piece of ``line`` begins, which might be other tokens if text followed it.
 
-        Merges never cross the borders of the pre-tokenizer, so only its last piece is uncertain. A piece
-        of many characters is left alone: it is data, and would have to be generated again.
+        Merges never cross the borders of a pre-tokenizer that splits, so only its last piece is uncertain;
+        others do not split, and the last word stands for the piece. A piece of many characters is left
+        alone: it is data, and would have to be generated again.
         """
         splitter = self._core.pre_tokenizer
-        if splitter is None:
-            offsets = self._core.encode(line, add_special_tokens=False).offsets
-            start = int(offsets[-1][0]) if offsets else len(line)
-        else:
+        if self._byte_level and splitter is not None:
             pieces = splitter.pre_tokenize_str(line)
             start = int(pieces[-1][1][0]) if pieces else len(line)
+        else:
+            match = _LAST_WORD.search(line)
+            start = match.start() if match else len(line)
         return start if len(line) - start <= MAX_HEALED else len(line)
 
     def special(self, spelling: str) -> int | None:

@@ -5,8 +5,9 @@
     Parameters: see ``StatusParams``.
 
 ``draftline/trace`` (notification, server to client)
-    What each completion request cost, sent before its answer while the client wants a trace (the standard
-    ``trace`` of ``initialize``, or ``$/setTrace``, is not "off"). Parameters: see ``TraceParams``.
+    What each completion request that was not cancelled cost, sent before its answer while the client wants
+    a trace (the standard ``trace`` of ``initialize``, or ``$/setTrace``, is not "off"). Parameters: see
+    ``TraceParams``.
 
 ``draftline.server.accepted`` (command; arguments: the item's id)
     Set as ``command`` of each item; clients run it after the user accepted the whole item.

@@ -52,10 +52,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"draftline bench: no source files under {root}", file=sys.stderr)
         return 1
     prepare_model(settings)
-    bench = ExactnessBench(settings.engine_config(), QUICK_VARIANTS if args.quick else VARIANTS)
-    options = {"count": len(places), "seed": settings.seed}
+    options = settings.completion_options()
+    bench = ExactnessBench(settings.engine_config(), options, QUICK_VARIANTS if args.quick else VARIANTS)
+    facts_of_run = {"count": len(places), "seed": settings.seed, "temperature": settings.temperature}
     facts = {"model": settings.model, "numerics": settings.numerics, "promised": bench.promised}
-    journal, path = begin(args, options, {"draftline": facts})
+    journal, path = begin(args, facts_of_run, {"draftline": facts})
     with journal, stoppable() as steps:
         steps.begin("prompts", len(places))
         for place in places:

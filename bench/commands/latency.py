@@ -49,7 +49,7 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="retype real code into a server and time every key",
         description="Takes pieces out of real source files and types them again, with slips, newlines, moves"
         " and edits elsewhere, into a server process over LSP, and into other systems in the same run."
-        " The piece itself is nowhere on disk or in the document while it is asked for.",
+        " The document has a name that is nowhere on disk, so that the piece cannot be read.",
     )
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--repo", type=Path, metavar="PATH", help="your source files (Python's own library)")
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 def _items(args: argparse.Namespace, seed: int) -> list[ReplayItem]:
     """The pieces, by turns from all sources, numbered anew."""
     if args.corpus is not None:
-        names = list(CORPORA) if args.corpus == "all" else args.corpus.split(",")
+        names = list(CORPORA) if args.corpus == "all" else list(dict.fromkeys(args.corpus.split(",")))
         with TerminalProgress() as progress:
             roots = [(name, fetch(name, progress)) for name in names]
     else:
@@ -143,7 +143,11 @@ def _editors(args: argparse.Namespace, settings: Settings) -> list[Editor]:
     from bench.peers.choose import editor_for
 
     own = draftline_editor({"model": settings.model, "numerics": settings.numerics}, given(args))
-    return [own, *(editor_for(spec, settings) for spec in args.peer)]
+    editors: list[Editor] = [own, *(editor_for(spec, settings) for spec in args.peer)]
+    names = [editor.name for editor in editors]
+    if len(set(names)) < len(names):
+        raise WrongUsage(f"two systems have one name: {', '.join(names)}")
+    return editors
 
 
 @contextlib.asynccontextmanager

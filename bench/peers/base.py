@@ -81,6 +81,9 @@ class Editor(Protocol):
     async def ask(self, line: int, column: int) -> Reply:
         """An automatic request at the cursor. Does not raise for what the system does wrong."""
 
+    async def settle(self) -> None:
+        """Wait until it does nothing on its own any more, e.g. has asked for what follows a suggestion."""
+
     async def accepted(self, reply: Reply, whole: bool) -> None:
         """The user took a suggestion; its text has been inserted by ``change``."""
 

@@ -43,7 +43,6 @@ class DraftlineDecoder:
         self._config = replace(config, use_cache=False)
         self.numerics = config.numerics
         self.bit_exact = False
-        self._seen: set[tuple[int, ...]] = set()
         self._runtime: Runtime | None = None
         self._planners: defaultdict[str, Planner] = defaultdict(Planner)
 
@@ -101,8 +100,8 @@ class DraftlineDecoder:
             use_cache=False,
         )
         self.runtime.generator.planner = self._planners[mode]
-        if draft == "auto":
-            self._forget_own_answer(prompt)
+        # Systems that learn from earlier prompts are started anew for each, so this one starts anew too.
+        self.runtime.generator.recycling.clear()
         start = time.perf_counter()
         outcome = self.runtime.run(request, lambda chunk: None, lambda: None)
         end = time.perf_counter()
@@ -124,13 +123,6 @@ class DraftlineDecoder:
                 for step in outcome.steps
             ),
         )
-
-    def _forget_own_answer(self, prompt: Prompt) -> None:
-        """What was learned from other prompts may help; a prompt's own earlier answer must not."""
-        if prompt.ids in self._seen:
-            self.runtime.generator.recycling.clear()
-            self._seen.clear()
-        self._seen.add(prompt.ids)
 
     def usage(self) -> Usage:
         """Of this process, the bench included."""

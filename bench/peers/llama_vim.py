@@ -123,6 +123,11 @@ class LlamaVim:
             self._cancel()
             return _timeout(ask)
 
+    async def settle(self) -> None:
+        """Wait for the request that runs or is to run."""
+        while self._running is not None or self._timer is not None:
+            await asyncio.sleep(RETRY_S / 10)
+
     async def accepted(self, reply: Reply, whole: bool) -> None:
         """Nothing: the text has changed, which hid the suggestion."""
 

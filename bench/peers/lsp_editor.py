@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 import time
 import uuid
 from collections import deque
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 from lsprotocol import types
@@ -87,8 +88,8 @@ class LspEditor:
 
     async def open(self, path: str, language: str, text: str) -> None:
         """Show a document under a new name."""
-        self._uri = (Path("/replay") / uuid.uuid4().hex / path).as_uri()
-        self._lines, self._version = text.split("\n"), 1
+        self._uri = f"file:///replay/{uuid.uuid4().hex}/{quote(path)}"
+        self._lines, self._version, self._began = text.split("\n"), 1, 0.0
         document = types.TextDocumentItem(self._uri, language, self._version, text)
         self._connected().text_document_did_open(types.DidOpenTextDocumentParams(document))
 
@@ -107,9 +108,14 @@ class LspEditor:
             )
         )
 
+    async def settle(self) -> None:
+        """Nothing: whatever it does ahead gives way to the next request at once."""
+
     async def ask(self, line: int, column: int) -> Reply:
         """An automatic request; the one before is cancelled, as editors do."""
         client, version = self._connected(), self._version
+        if client.ended:
+            raise PeerFailed(f"{self._name} has ended\n{client.log}".rstrip())
         began = self._began or time.perf_counter()
         self._began = 0.0
         self._supersede()
@@ -149,7 +155,10 @@ class LspEditor:
         command = self._command_of_item
         if whole and command is not None:
             params = types.ExecuteCommandParams(command.command, command.arguments)
-            await self._connected().workspace_execute_command_async(params)
+            with contextlib.suppress(JsonRpcException, RuntimeError, asyncio.TimeoutError):
+                await asyncio.wait_for(
+                    self._connected().workspace_execute_command_async(params), self._timeouts.answer
+                )
 
     async def close(self) -> None:
         """Close the document: the server forgets its text, cache and suggestions."""
@@ -254,6 +263,11 @@ class _Client(LanguageClient):
     def log(self) -> str:
         """The last lines of the server's stderr."""
         return "\n".join(self._log)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the server's process is gone."""
+        return self._server is not None and self._server.returncode is not None
 
     def watch(self) -> None:
         """Read stderr, or the server would stand still when the pipe is full."""

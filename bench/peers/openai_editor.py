@@ -112,6 +112,9 @@ class OpenAiEditor:
             return Reply("error", "", column, column, _ms(began), "none", str(error))
         return _reply(answer, _trimmed(answer.text), column, _ms(began))
 
+    async def settle(self) -> None:
+        """Nothing: it only answers."""
+
     async def accepted(self, reply: Reply, whole: bool) -> None:
         """The API has no word for it."""
 

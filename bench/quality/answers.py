@@ -15,7 +15,7 @@ from bench.records import Answer
 from bench.speculation.decode import PAUSE_S
 from inference.api import TextCodec
 
-EDIT_VARIANT = "chat"
+EDIT_VARIANT = "chat, {mode}"
 
 Task = TypeVar("Task", bound="InfillTask | EditTask")
 
@@ -102,7 +102,9 @@ def edit_candidate(decoder: Decoder, mode: str, codec: TextCodec) -> Candidate[E
         ms = decoded.first_ms + decoded.decode_ms
         return Given(extract_code(decoded.text), ms, decoded.tokens, decoded.finish_reason)
 
-    return Candidate(decoder.name, str(decoder.describe().get("numerics", "")), EDIT_VARIANT, answer)
+    return Candidate(
+        decoder.name, str(decoder.describe().get("numerics", "")), EDIT_VARIANT.format(mode=mode), answer
+    )
 
 
 def edit_limit(codec: TextCodec, task: EditTask) -> int:

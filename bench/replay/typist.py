@@ -188,6 +188,8 @@ class Typist:
         self._answering.add(answering)
         if self._manner.pace == "await":
             await answering
+            # Not timed: a typist's pause would leave room for it.
+            await self._editor.settle()
         else:
             await asyncio.sleep(0)
 

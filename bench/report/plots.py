@@ -65,13 +65,15 @@ def _figures(results: RunResults) -> Iterator[tuple[str, Figure]]:
 
 
 def _distribution(keys: Sequence[Key]) -> Figure:
-    """Over all keys asked: a system that stays silent does not reach 100 %."""
+    """Over all keys asked: a system that stays silent, or answers with nothing, does not reach 100 %."""
     figure, axes = _plot(
-        "Keys answered in time", "ms from sending the change", "% of all keys asked, higher is better"
+        "Keys with a suggestion on screen in time",
+        "ms from sending the change",
+        "% of all keys asked, higher is better",
     )
     for place, system in enumerate(in_order(keys)):
         own = [key for key in keys if key.system == system]
-        times = sorted(key.ms for key in own if answered(key) and key.ms is not None)
+        times = sorted(key.ms for key in own if key.outcome == "shown" and key.ms is not None)
         shares = [100 * (rank + 1) / len(own) for rank in range(len(times))]
         axes.step(times, shares, where="post", label=system, **_line(place, marker=False))
     for limit in LIMITS_MS:

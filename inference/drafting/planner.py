@@ -14,6 +14,7 @@ WIDE = 8  # rows from which on a forward counts as wide
 # for the 0.5B in int8 with AVX512-VNNI and compiled steps: 26 ms for 1 row, 37 ms for 16.
 FIRST_GUESS = 0.03
 SMOOTHING = 0.1
+RECOVERY = 0.002
 
 # Longer matches are surer; these are told apart.
 _BUCKETS = (0, 1, 2, 3, 4, 5, 6, 8, 12, 20, 40)
@@ -80,6 +81,8 @@ class Planner:
         if rows <= 2:
             before = self._narrow_ms or ms
             self._narrow_ms = before + SMOOTHING * (ms - before)
+            # Where rows seem too dear to try, nothing would ever show that they no longer are.
+            self._row_cost += RECOVERY * (FIRST_GUESS - self._row_cost)
         elif rows >= WIDE and self._narrow_ms:
             cost = max((ms - self._narrow_ms) / (rows - 1) / self._narrow_ms, 0.0)
             # One stalled forward must not switch drafting off.

@@ -81,7 +81,9 @@ class Decoder:
             float32 [len(tokens) - logits_from, vocab], or None.
         """
         config, first, rows = self.config, slot.length, len(tokens)
-        assert 0 < rows <= slot.capacity - first, (rows, first, slot.capacity)
+        if not 0 < rows <= min(slot.capacity, self.max_positions) - first:
+            # Compiled functions would read and write beyond the ends.
+            raise ValueError(f"{rows} rows do not fit behind {first} of {slot.capacity} positions")
         ids = torch.tensor(tokens, device=self.device)
         x = self.weights.embed[ids].float()
         if config.embedding_multiplier != 1.0:

@@ -81,6 +81,8 @@ def _functions(
         functions = library()
     except NoCompiler as error:
         return None, str(error)
+    if not functions.parallel and hardware.threads > 2:
+        return None, "the C compiler has no threads in common with torch"
     wrong = fault(config, weights.layers, functions, hardware.attention_tiles)
     return (None, wrong) if wrong else (functions, "")
 

@@ -26,7 +26,8 @@ def run(args: argparse.Namespace) -> int:
     """Run one bench; returns the exit status."""
     module = importlib.import_module(f"bench.commands.{args.bench}")
     # Ended from outside, a bench stops as by Ctrl-C: it keeps its results and ends the processes it started.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signals = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    before = {number: signal.signal(number, signal.default_int_handler) for number in signals}
     try:
         status: int = module.run(args)
     except WrongUsage as error:
@@ -36,5 +37,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"draftline bench: {error}", file=sys.stderr)
         return 1
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return status

@@ -125,6 +125,8 @@ class PromptBuilder:
         self._codec = codec
         self._context = context
         self._format = find_format(codec)
+        # Some vocabularies put a blank in front of every text, which would indent the cursor's line.
+        self._divisible = codec.encode("x = 1") == codec.encode("x") + codec.encode(" = 1")
         self._count: Callable[[str], int] = lru_cache(maxsize=16384)(self._count_line)
 
     @property
@@ -149,7 +151,7 @@ class PromptBuilder:
         if options.heal and head == without_surrogates(head):
             start = self._codec.healing_start(head)
             head, healed = head[:start], head[start:]
-        if not options.line_in_middle:
+        if not options.line_in_middle or not self._divisible:
             prefix, head = prefix + head, ""
         # Trained on files, which end with a newline; with nothing at all behind the cursor the model
         # begins a line of its own and repeats the indentation.

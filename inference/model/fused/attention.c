@@ -1,7 +1,8 @@
 /* Causal attention over a KV slot, in float32; a row's result depends on that row alone.
  *
  * Everything here works on whole vectors, without scalar rests, so that products and sums may be contracted
- * (-ffp-contract=fast): all rows run the same instructions.
+ * (-ffp-contract=fast): all rows run the same instructions. (Numbers are taken to be finite: a later row of
+ * the block counts with weight 0.)
  */
 #include <math.h>
 #include <stdint.h>
@@ -101,6 +102,15 @@ static inline void transpose(const float *key, int dim, float *out) {
   for (int d = 0; d < dim; d += 16)
     for (int i = 0; i < 16; i++)
       for (int l = 0; l < LANES; l++) out[(d + i) * LANES + l] = key[l * dim + d + i];
+}
+
+/* Whether loops are divided among threads. */
+int draftline_parallel(void) {
+#ifdef _OPENMP
+  return 1;
+#else
+  return 0;
+#endif
 }
 
 /* Floats of work space that one thread needs for so many positions. */

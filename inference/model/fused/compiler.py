@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -34,10 +36,17 @@ def load() -> Library:
     Raises:
         NoCompiler: they cannot be compiled or loaded here.
     """
-    path = compiled()
+    try:
+        path = compiled()
+        _check_owner(path)
+    except (OSError, ValueError) as error:  # a home that cannot be read, a CC with an open quote
+        raise NoCompiler(f"the functions cannot be compiled: {error}") from error
     try:
         return Library(path)
-    except OSError as error:
+    except (OSError, AttributeError) as error:
+        # Cut short by a power failure, perhaps: the next start compiles again.
+        with contextlib.suppress(OSError):
+            path.unlink()
         raise NoCompiler(f"the compiled functions cannot be loaded: {error}") from error
 
 
@@ -55,7 +64,8 @@ def compiled() -> Path:
     compiler = _find()
     native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
     key = hashlib.sha256()
-    for part in (*_FLAGS, native, *_SOURCES.values(), _run([*compiler, "--version"]), processor()):
+    version = _run([*compiler, "--version"])
+    for part in (*compiler, *_FLAGS, native, *_SOURCES.values(), version, processor(), _features()):
         key.update(part.encode() + b"\0")
     for name in _SOURCES:
         key.update((_HERE / name).read_bytes())
@@ -65,7 +75,32 @@ def compiled() -> Path:
     return library
 
 
+def _check_owner(path: Path) -> None:
+    """Code is only loaded if nobody else can have written it.
+
+    Raises:
+        NoCompiler
+    """
+    for place in (path, path.parent):
+        facts = place.stat()
+        if facts.st_uid != os.getuid() or facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise NoCompiler(f"{place} belongs to somebody else or can be written by others")
+
+
+def _features() -> str:
+    """What tells processors apart that have one name, or none: a library must not meet an older one."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0]
+    except OSError:
+        return ""
+    kept = ("flags", "Features", "CPU implementer", "CPU part", "CPU variant")
+    return "\n".join(line for line in lines.splitlines() if line.startswith(kept))
+
+
 def _find() -> list[str]:
+    if sys.platform == "darwin" and "CC" not in os.environ:
+        # Without the developer tools cc is there, and opens a window that offers to install them.
+        _run(["xcode-select", "-p"])
     command = shlex.split(os.environ.get("CC", ""))
     for candidate in (command, ["cc"], ["gcc"], ["clang"]):
         if candidate and shutil.which(candidate[0]):
@@ -75,7 +110,7 @@ def _find() -> list[str]:
 
 def _compile(command: list[str], library: Path) -> None:
     try:
-        library.parent.mkdir(parents=True, exist_ok=True)
+        library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
             # GNU's OpenMP calls are answered by the library that torch has loaded: one pool of threads
             # for both. Other compilers call a library of their own, which would bring a second pool.
@@ -94,7 +129,15 @@ def _compile(command: list[str], library: Path) -> None:
 
 def _run(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,  # the server's own is the client's
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_SECONDS,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoCompiler(f"{command[0]} cannot be run: {error}") from error
     if done.returncode != 0:

@@ -19,7 +19,9 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
 
 
 class Library:
-    """One loaded library. Addresses are ``data_ptr()`` of contiguous CPU tensors; they are not checked.
+    """One loaded library; ``parallel`` if it shares torch's threads.
+
+    Addresses are ``data_ptr()`` of contiguous CPU tensors; they are not checked.
 
     Raises:
         OSError: the file cannot be loaded, e.g. its thread library is missing.
@@ -32,6 +34,7 @@ class Library:
         self.silu = self._function(library, "silu")
         self.rotate = self._function(library, "rotate")
         self.attention = self._function(library, "attention")
+        self.parallel = bool(library.draftline_parallel())
         self._work = library.draftline_attention_work
         self._work.argtypes, self._work.restype = (_I, _I, _I, _I, _J), _J
 

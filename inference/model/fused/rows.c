@@ -6,6 +6,10 @@
  *
  * Rows are contiguous; "scale" holds one number for each row.
  */
+#if defined(__x86_64__) && !defined(__FMA__)
+#error "no fused multiply-add: every fmaf would be a call"
+#endif
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -25,13 +25,34 @@ def supports(config: ModelConfig, layers: tuple[Layer, ...]) -> bool:
         and config.head_dim % DIM_STEP == 0
         and config.head_dim <= MAX_DIM
         and max(config.intermediate_size, config.hidden_size) <= MAX_INNER
-        and all(layer.q_norm is None and layer.k_norm is None for layer in layers)
-        and all(
-            isinstance(linear, Int8Linear) and (linear.bias is None or linear is layer.qkv)
-            for layer in layers
-            for linear in (layer.qkv, layer.out, layer.gate_up, layer.down)
-        )
+        and all(_fits(config, layer) for layer in layers)
     )
+
+
+def _fits(config: ModelConfig, layer: Layer) -> bool:
+    """The functions are given addresses: shapes and types must be what the configuration says."""
+    hidden, inner = config.hidden_size, config.intermediate_size
+    mixed = config.n_heads * config.head_dim
+    width = mixed + 2 * config.n_kv_heads * config.head_dim
+    shapes = (
+        (layer.qkv, hidden, width),
+        (layer.out, mixed, hidden),
+        (layer.gate_up, hidden, 2 * inner),
+        (layer.down, inner, hidden),
+    )
+    for linear, inputs, outputs in shapes:
+        if not isinstance(linear, Int8Linear):
+            return False
+        if (linear.in_features, linear.out_features) != (inputs, outputs):
+            return False
+        if linear.bias is not None and (linear is not layer.qkv or not _plain(linear.bias, width)):
+            return False
+    norms = (layer.attn_norm, layer.mlp_norm)
+    return layer.q_norm is None and layer.k_norm is None and all(_plain(norm, hidden) for norm in norms)
+
+
+def _plain(tensor: torch.Tensor, size: int) -> bool:
+    return tensor.dtype is torch.float32 and tensor.shape == (size,) and tensor.is_contiguous()
 
 
 class FusedStack:

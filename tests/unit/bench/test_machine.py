@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from bench.journal import CannotRecord, Journal, command_line
 from bench.machine import cpu_seconds_of, draftline, machine, memory_of
+from bench.records import Bandwidth, Run
 
 MB = 1 << 20
 
@@ -42,3 +46,31 @@ def test_machine_names_no_user_and_no_path() -> None:
     assert facts["cores"] >= 1 and facts["memory_gb"] > 0 and facts["torch"].startswith("2.")
     assert not any(str(Path.home()) in str(value) for value in [*facts.values(), *draftline().values()])
     assert draftline()["version"]
+
+
+def test_the_command_line_shows_no_places_and_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["bench", "latency", "--repo", "/home/me/secret/app", "--out=/tmp/x.jsonl", "--count", "3"]
+    words += [
+        "--peer",
+        "llama-server=/opt/bin/llama-server,/home/me/m.gguf",
+        "--peer",
+        "openai=http://u:p@h:1/v1",
+    ]
+    monkeypatch.setattr("sys.argv", ["draftline", *words])
+    assert command_line() == (
+        "draftline bench latency --repo app --out=x.jsonl --count 3"
+        " --peer llama-server=llama-server,m.gguf --peer openai=http://h:1/v1"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has a disk that is full")
+def test_a_full_disk_is_said_and_keeps_what_was_measured(tmp_path: Path) -> None:
+    run = Run("exactness", "x", "2026-01-01T00:00:00Z", False, {}, {}, {})
+    line = Bandwidth(1.0, 2)
+    journal = Journal(tmp_path / "out.jsonl", run)
+    assert journal._file is not None
+    journal._file.close()
+    journal._file = open("/dev/full", "w", encoding="utf-8")  # noqa: SIM115
+    with pytest.raises(CannotRecord, match="make room"), journal:
+        journal.add(line)
+    assert journal.records == [run, line]

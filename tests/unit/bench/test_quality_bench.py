@@ -52,7 +52,9 @@ def test_every_task_is_answered_in_every_variant(looping_model: Path, data: Path
         for numerics in ("int8", "fp32")
     }
     edits = {
-        ("edit", f"edit/{number}", "chat", numerics) for number in (0, 1) for numerics in ("int8", "fp32")
+        ("edit", f"edit/{number}", "chat, auto", numerics)
+        for number in (0, 1)
+        for numerics in ("int8", "fp32")
     }
     assert ways == gaps | edits
     assert len(answers) == len(ways)
@@ -69,7 +71,7 @@ def test_quick_and_no_tests(looping_model: Path, data: Path, tmp_path: Path) -> 
     out = tmp_path / "out.jsonl"
     assert _bench(looping_model, data, out, "--quick", "--no-tests") == 0
     answers = _answers(out)
-    assert {each.variant for each in answers} == {"line-in-middle/all", "line-in-middle/none", "chat"}
+    assert {each.variant for each in answers} == {"line-in-middle/all", "line-in-middle/none", "chat, auto"}
     assert {each.set for each in answers} == {"single-line", "random-span", "edit"}
     assert all(each.passed is None and each.failure == "" for each in answers)
 

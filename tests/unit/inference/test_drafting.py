@@ -154,3 +154,14 @@ def test_any_text_can_be_followed(tokens: list[int], limit: int) -> None:
         pieces.extend([token])
         assert len(pieces.propose(limit).tokens) <= limit
     assert one._index.tokens == pieces._index.tokens == tokens
+
+
+def test_dear_rows_are_tried_again_one_day() -> None:
+    planner = Planner()
+    for _ in range(60):
+        planner.observe(1, 30.0)
+        planner.observe(16, 900.0)
+    assert planner.width(_proposal(5)) <= 1
+    for _ in range(2000):
+        planner.observe(1, 30.0)
+    assert planner.width(_proposal(5)) > 4
