@@ -61,11 +61,11 @@ class Key:
         outcome: "shown", "nothing" (an answer without a suggestion), "superseded", "timeout" or "error".
         source: who made the answer; "none" where there was no suggestion without asking the model.
         reason: the server's reason code for no suggestion.
-        on_screen_ms: as ``ms`` for a suggestion that was shown; for one that stayed on screen while the
-            key was typed along, the same answer's time.
         first_ms: submit to first token in the engine.
         model_ms: submit to result in the engine.
+        prompt_tokens, cached_tokens: of the request to the model, and those known from an earlier one.
         new_tokens: prompt tokens that were computed: prompt_tokens - cached_tokens.
+        tokens, drafted, accepted, forwards: of the decoding.
         text: what was shown, "" if nothing.
         right_chars: characters at the beginning of ``text`` that are what was to be typed next.
         right: the whole of ``text`` (trailing blanks aside) is what was to be typed next.

@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.peers.llama_server import LlamaServer
 from bench.peers.vim_context import context_at
-from bench.peers.vim_request import PREDICT_MS, InfillAnswer, infill_request, repeatable
+from bench.peers.vim_request import FIRST_PREDICT_MS, InfillAnswer, infill_request, without_chance
 from bench.peers.vim_suggestion import render
 from bench.quality.answers import Infilled, Infiller
 
@@ -19,9 +19,9 @@ ANSWER_TIMEOUT_S = 120.0
 class LlamaVimInfill:
     """Implements ``Infiller``: the plugin's view of the document, its samplers and its trimming.
 
-    In place of sampling, the likeliest token of those that the samplers leave is taken, and there are no time
-    limits, so that answers depend on neither chance nor the machine. Variants: "plugin" as it is, which
-    may have several lines; "first line" with its setting ``stop_strings``.
+    In place of sampling, the likeliest token of those that the samplers leave is taken. The plugin's time
+    limit for the cursor's place holds, as it decides where most answers end. Variants: "plugin" as it is,
+    which may have several lines; "first line" with its setting ``stop_strings``.
     """
 
     variants = (PLUGIN, FIRST_LINE)
@@ -76,7 +76,8 @@ class LlamaVimInfill:
 
     def _request(self, prefix: str, suffix: str, first_line_only: bool) -> dict[str, Any]:
         context = context_at(*_place(prefix, suffix))
-        return repeatable(infill_request(context, PREDICT_MS, seed=0, first_line_only=first_line_only))
+        request = infill_request(context, FIRST_PREDICT_MS, seed=0, first_line_only=first_line_only)
+        return without_chance(request)
 
 
 _: type[Infiller] = LlamaVimInfill

@@ -46,10 +46,12 @@ def infill_request(context: VimContext, predict_ms: int, seed: int, first_line_o
     }
 
 
-def repeatable(request: dict[str, Any]) -> dict[str, Any]:
-    """The request with an answer that depends on neither chance, speed nor what was asked before."""
-    timeless = {name: value for name, value in request.items() if not name.startswith("t_max_")}
-    return {**timeless, **_GREEDY, "cache_prompt": False}
+def without_chance(request: dict[str, Any]) -> dict[str, Any]:
+    """The request with an answer that depends on neither chance nor what was asked before.
+
+    The time limits stay: they end most answers, and without them the plugin's would run on.
+    """
+    return {**request, **_GREEDY, "cache_prompt": False}
 
 
 @dataclass(frozen=True)

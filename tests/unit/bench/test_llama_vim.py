@@ -298,7 +298,7 @@ class TestInfill:
         assert (body["input_prefix"], body["prompt"]) == ("def f(b):\n", "    return ")
         assert body["input_suffix"] == "\n\nf(1)\n"
         assert (body["samplers"][-1], body["min_p"], body["cache_prompt"]) == ("min_p", 1.0, False)
-        assert not any(name.startswith("t_max") for name in body)
+        assert body["t_max_predict_ms"] == 250
         assert body["stop"] == []
         assert (answer.text, answer.tokens) == ("b + 1\n    ", 4)
         assert answer.ms > 0
