@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
+from bench.commands.choices import DATA_VARIABLE, data_directory, listed
 from bench.commands.common import (
     WrongUsage,
     add_common,
@@ -21,7 +21,7 @@ from bench.commands.common import (
     settings_from,
     stoppable,
 )
-from bench.peers.base import Decoder, PeerFailed
+from bench.peers.base import PAUSE_S, Decoder, PeerFailed
 from bench.peers.choose import ACCEPTED, decoder_for
 from bench.records import Call, Record
 from bench.speculation.extent import FULL, QUICK, SETS, TREE_WIDTH, Extent
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from bench.peers.draftline_engine import DraftlineDecoder
     from bench.speculation.collect import Sources
     from bench.speculation.prompts import SetPrompt
-
-Name = TypeVar("Name", bound=str)
-
-DATA_VARIABLE = "DRAFTLINE_BENCH_DATA"
 
 
 def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -92,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
     extent = _extent(args, settings)
     sources = _sources(args, settings)
-    numerics = _listed("--numerics", args.numerics_list, NUMERICS)
+    numerics = listed("--numerics", args.numerics_list, NUMERICS)
     if args.roofline and settings.device != "cpu":
         raise WrongUsage(f"the roofline is measured on the CPU only: add --no-roofline for {settings.device}")
     peers = _peers(args.peer, settings)
@@ -118,7 +114,6 @@ def _run(
     """Load, measure and report; ``each`` are the settings with the numerics to measure, the first in full."""
     # Imported here: both halves and torch are needed only now.
     from bench.peers.draftline_engine import DraftlineDecoder
-    from bench.speculation.decode import PAUSE_S
     from bench.speculation.session import Session, measure
 
     draftline, *others = [DraftlineDecoder(settings.engine_config()) for settings in each]
@@ -212,26 +207,12 @@ def _sources(args: argparse.Namespace, settings: Settings) -> Sources:
     from bench.places import default_corpus
     from bench.speculation.collect import Sources
 
-    sets = _listed("--sets", args.sets, SETS)
-    data = args.data
-    if data is None and os.environ.get(DATA_VARIABLE):
-        data = Path(os.environ[DATA_VARIABLE])
-    if data is not None and not data.is_dir():
-        raise WrongUsage(f"--data {data} is not a directory")
+    sets = listed("--sets", args.sets, SETS)
+    data = data_directory(args.data)
     repo = args.repo or default_corpus()
     if not repo.is_dir():
         raise WrongUsage(f"--repo {repo} is not a directory")
     return Sources(sets, data, repo, settings.seed)
-
-
-def _listed(switch: str, text: str, choices: Sequence[Name]) -> list[Name]:
-    """The names in a list with commas."""
-    known = {str(choice): choice for choice in choices}
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in known:
-            raise WrongUsage(f"{switch} {name} is none of {', '.join(choices)}")
-    return list(dict.fromkeys(known[name] for name in names))
 
 
 def _tell(message: str) -> None:

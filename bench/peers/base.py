@@ -7,6 +7,11 @@ from typing import Any, Literal, Protocol
 
 from bench.records import Source
 
+# OpenMP threads spin for a while after their work (libgomp some milliseconds, libomp 200 ms, unless
+# OMP_WAIT_POLICY or KMP_BLOCKTIME say otherwise). Until those of one system sleep, they take the cores from
+# the next system.
+PAUSE_S = 0.3
+
 
 class PeerFailed(Exception):
     """A system cannot be started or does not answer; the message says what to do."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from bench.peers.base import Decoded, Decoder, PeerFailed, Prompt, Usage
+from bench.peers.base import PAUSE_S, Decoded, Decoder, PeerFailed, Prompt, Usage
 from bench.peers.llama_server import NO_SPECULATION, LlamaServer
 
 PLAIN = "plain"
@@ -16,10 +16,6 @@ MODES = (PLAIN, "ngram-simple", "ngram-map-k", "ngram-map-k4v", "ngram-mod", "ng
 # the others never clear theirs (common/speculative.cpp). A prompt that comes again would be drafted from
 # its own answer, so such a server decodes once and is started anew.
 REMEMBERING = frozenset({"ngram-mod", "ngram-cache", "ngram-map-k", "ngram-map-k4v"})
-
-# The OpenMP threads of one server spin for a while after their work (libomp: 200 ms) and would take the
-# cores from another one.
-PAUSE_S = 0.3
 
 _SILENCE_S = 600.0  # longest wait for the first token of a long prompt
 

@@ -19,8 +19,9 @@ from pygls.lsp.client import LanguageClient
 
 from bench.machine import cpu_seconds_of, memory_of
 from bench.peers.base import PeerFailed, Reply, Usage
+from bench.peers.open_document import OpenDocument
 from lsp_server import protocol
-from lsp_server.documents.positions import to_units
+from lsp_server.documents.positions import to_index, to_units
 
 _LOG_LINES = 20
 _STOP_SECONDS = 5.0
@@ -56,7 +57,8 @@ class LspEditor:
         self._settings = settings or {}
         self._timeouts = timeouts or Timeouts()
         self._client: _Client | None = None
-        self._uri, self._lines, self._version = "", [""], 0
+        self._document = OpenDocument()
+        self._uri, self._version = "", 0
         self._command_of_item: types.Command | None = None
         self._running: tuple[str, asyncio.Future[None]] | None = None
         self._requests = 0
@@ -89,15 +91,14 @@ class LspEditor:
     async def open(self, path: str, language: str, text: str) -> None:
         """Show a document under a new name."""
         self._uri = f"file:///replay/{uuid.uuid4().hex}/{quote(path)}"
-        self._lines, self._version, self._began = text.split("\n"), 1, 0.0
+        self._document, self._version, self._began = OpenDocument(text), 1, 0.0
         document = types.TextDocumentItem(self._uri, language, self._version, text)
         self._connected().text_document_did_open(types.DidOpenTextDocumentParams(document))
 
     async def change(self, start: tuple[int, int], end: tuple[int, int], text: str) -> None:
         """Replace a range."""
         range = types.Range(self._position(*start), self._position(*end))
-        head, tail = self._lines[start[0]][: start[1]], self._lines[end[0]][end[1] :]
-        self._lines[start[0] : end[0] + 1] = (head + text + tail).split("\n")
+        self._document.replace(start, end, text)
         self._version += 1
         # The answer's time counts from here: an editor sends change and request together.
         self._began = time.perf_counter()
@@ -208,7 +209,7 @@ class LspEditor:
         return self._client
 
     def _position(self, line: int, column: int) -> types.Position:
-        return types.Position(line, to_units(self._lines[line], column, "utf-16"))
+        return types.Position(line, to_units(self._document.lines[line], column, "utf-16"))
 
     def _reply(self, answer: Any, line: int, column: int, ms: float, trace: dict[str, Any]) -> Reply:
         items = getattr(answer, "items", answer)
@@ -234,13 +235,10 @@ class LspEditor:
         text = item.insert_text if isinstance(item.insert_text, str) else item.insert_text.value
         start = end = column
         if item.range is not None:
-            start = self._column(line, item.range.start.character)
-            end = self._column(line, item.range.end.character)
+            text_of_line = self._document.lines[line]
+            start = to_index(text_of_line, item.range.start.character, "utf-16")
+            end = to_index(text_of_line, item.range.end.character, "utf-16")
         return Reply("shown", text, start, end, ms, source, reason, **counts)
-
-    def _column(self, line: int, units: int) -> int:
-        encoded = self._lines[line].encode("utf-16-le", "surrogatepass")[: units * 2]
-        return len(encoded.decode("utf-16-le", "replace"))
 
 
 class _Client(LanguageClient):

@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from bench.peers.base import Decoder, Prompt
+from bench.peers.base import PAUSE_S, Decoder, Prompt
 from bench.quality.datasets import EditTask, InfillTask
 from bench.quality.edit_prompt import answer_limit, edit_prompt, edit_prompt_text, extract_code
 from bench.quality.judge import judge
 from bench.records import Answer
-from bench.speculation.decode import PAUSE_S
 from inference.api import TextCodec
 
 EDIT_VARIANT = "chat, {mode}"

@@ -7,13 +7,10 @@ import random
 import time
 from collections.abc import Callable, Sequence
 
-from bench.peers.base import Editor, PeerFailed
+from bench.peers.base import PAUSE_S, Editor, PeerFailed
 from bench.records import Item, Key
 from bench.replay.items import ReplayItem
 from bench.replay.typist import Manner, Typist
-
-# Threads of a system that has just answered may spin for a while, and would cost the next one a core.
-PAUSE_SECONDS = 0.3
 
 
 class Replay:
@@ -46,7 +43,7 @@ class Replay:
             random.Random(f"{self._manner.seed} {item.index} order").shuffle(order)
             for editor in order:
                 if len(order) > 1:
-                    await asyncio.sleep(PAUSE_SECONDS)
+                    await asyncio.sleep(PAUSE_S)
                 try:
                     self._on_record(await Typist(editor, item, self._manner, self._on_record).run())
                 except (PeerFailed, OSError, RuntimeError) as error:

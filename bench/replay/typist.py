@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bench.peers.base import Editor, Reply
+from bench.peers.open_document import OpenDocument
 from bench.records import Action, Item, Key
 from bench.replay.items import ReplayItem
 from bench.replay.screen import AcceptPolicy, ghost_text, is_right, portion, right_chars
@@ -259,7 +260,6 @@ def moved(place: Place, text: str) -> Place:
 
 def replaced(text: str, start: Place, end: Place, new: str) -> str:
     """``text`` with ``new`` between two places."""
-    lines = text.split("\n")
-    head = "\n".join([*lines[: start[0]], lines[start[0]][: start[1]]])
-    tail = "\n".join([lines[end[0]][end[1] :], *lines[end[0] + 1 :]])
-    return head + new + tail
+    document = OpenDocument(text)
+    document.replace(start, end, new)
+    return "\n".join(document.lines)

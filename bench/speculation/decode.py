@@ -7,14 +7,9 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bench.peers.base import Decoded, Decoder
+from bench.peers.base import PAUSE_S, Decoded, Decoder
 from bench.records import Call
 from bench.speculation.prompts import SetPrompt
-
-# OpenMP threads spin for a while after their work (libgomp some milliseconds, libomp 200 ms, unless
-# OMP_WAIT_POLICY or KMP_BLOCKTIME say otherwise). Until those of one system sleep, they take the cores from
-# the next system.
-PAUSE_S = 0.3
 
 # Enough for a draft to be verified once or twice.
 WARM_UP_TOKENS = 8

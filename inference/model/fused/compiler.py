@@ -71,7 +71,10 @@ def compiled() -> Path:
         key.update((_HERE / name).read_bytes())
     library = paths.kernels_dir() / f"{key.hexdigest()[:16]}.so"
     if not library.is_file():
-        _compile([*compiler, *_FLAGS, native], library)
+        # GNU's OpenMP calls are answered by the library that torch has loaded: one pool of threads
+        # for both. Other compilers call a library of their own, which would bring a second pool.
+        gnu = "Free Software Foundation" in version and sys.platform == "linux"
+        _compile([*compiler, *_FLAGS, native], ["-fopenmp"] if gnu else [], library)
     return library
 
 
@@ -108,18 +111,15 @@ def _find() -> list[str]:
     raise NoCompiler("no C compiler (cc, gcc, clang) on PATH")
 
 
-def _compile(command: list[str], library: Path) -> None:
+def _compile(command: list[str], threads: list[str], library: Path) -> None:
+    """``threads``: for compiling only; linking with them would name a thread library."""
     try:
         library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=library.parent) as scratch:
-            # GNU's OpenMP calls are answered by the library that torch has loaded: one pool of threads
-            # for both. Other compilers call a library of their own, which would bring a second pool.
-            gnu = "Free Software Foundation" in _run([*command, "--version"])
-            flags = ["-fopenmp"] if gnu and sys.platform == "linux" else []
             objects = []
             for name, contract in _SOURCES.items():
                 objects.append(str(Path(scratch) / f"{name}.o"))
-                _run([*command, *flags, contract, "-c", str(_HERE / name), "-o", objects[-1]])
+                _run([*command, *threads, contract, "-c", str(_HERE / name), "-o", objects[-1]])
             built = Path(scratch) / "built.so"
             _run([*command, "-shared", *objects, "-o", str(built), "-lm"])
             os.replace(built, library)  # whole or not at all, also when two processes compile
