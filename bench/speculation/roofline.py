@@ -16,7 +16,7 @@ import torch
 from bench.records import Bandwidth, Forward, Prefill
 from inference.api import GenerationRequest
 from inference.model.decoder import Weights
-from inference.model.linear import DenseLinear, Int8Linear, Linear
+from inference.model.linear import CompiledLinear, DenseLinear, Int8Linear, Linear
 from inference.runtime import Runtime
 
 # Larger than any cache.
@@ -173,7 +173,13 @@ def _int8_ops_per_second(runtime: Runtime, passes: int) -> float | None:
     if kernel is None:
         return None
     rows, size = INT8_SHAPE
-    linear = Int8Linear(torch.ones(size, size, dtype=torch.int8), torch.ones(size), None, kernel)
+    weight, scale = torch.ones(size, size, dtype=torch.int8), torch.ones(size)
+    used = runtime.decoder.weights.head
+    linear: Linear
+    if isinstance(used, CompiledLinear):
+        linear = used.like(weight, scale)
+    else:
+        linear = Int8Linear(weight, scale, None, kernel)
     x = torch.randn(rows, size)
     return 2 * rows * size * size / _best_seconds(lambda: linear(x), passes)
 
@@ -193,7 +199,7 @@ def _shape(linear: Linear) -> tuple[int, int]:
     """Rows and columns of the weight: outputs and inputs."""
     if isinstance(linear, DenseLinear):
         return linear.weight.shape[0], linear.weight.shape[1]
-    assert isinstance(linear, Int8Linear)
+    assert isinstance(linear, (CompiledLinear, Int8Linear))
     return linear.out_features, linear.in_features
 
 
@@ -203,7 +209,7 @@ def _numbers(linear: Linear) -> int:
 
 
 def _bytes(linear: Linear) -> int:
-    assert isinstance(linear, (DenseLinear, Int8Linear))
+    assert isinstance(linear, (CompiledLinear, DenseLinear, Int8Linear))
     bias = 0 if linear.bias is None else linear.bias.nbytes
     if isinstance(linear, DenseLinear):
         return linear.weight.nbytes + bias

@@ -49,6 +49,19 @@ class KvSlot:
         assert 0 <= length <= len(self.tokens)
         del self.tokens[length:]
 
+    def keep(self, start: int, path: list[int]) -> None:
+        """Of the rows from ``start`` on keep those of one path, moved together.
+
+        Args:
+            path: indices of rows, relative to ``start``, ascending.
+        """
+        rows = [start + row for row in path]
+        stop = start + len(path)
+        if rows != list(range(start, stop)):
+            self.keys[:, :, start:stop] = self.keys[:, :, rows]
+            self.values[:, :, start:stop] = self.values[:, :, rows]
+        self.tokens[start:] = [self.tokens[row] for row in rows]
+
     @staticmethod
     def bytes_for(config: ModelConfig, capacity: int, dtype: torch.dtype) -> int:
         """Memory of one slot."""

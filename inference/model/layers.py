@@ -12,6 +12,7 @@ from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm, silu_times
 from inference.model.linear import Linear
 from inference.model.rope import RopeTable
+from inference.model.tree import TreeShape
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,17 @@ class TorchStack:
         self._rope = rope
         self._tiles = tiles
 
-    def __call__(self, x: torch.Tensor, slot: KvSlot) -> torch.Tensor:
+    def __call__(self, x: torch.Tensor, slot: KvSlot, tree: TreeShape | None = None) -> torch.Tensor:
         """Append rows to the slot's buffers, not to its tokens.
 
         Args:
             x: float32 [rows, hidden], the embeddings of the positions slot.length ..
+            tree: None; this stack runs chains only.
 
         Returns:
             float32 [rows, hidden], before the final norm.
         """
+        assert tree is None
         config, first, rows = self._config, slot.length, x.shape[0]
         group = config.n_heads // config.n_kv_heads
         groups = plan_rows(first, rows, group, self._tiles, x.device, slot.keys.dtype)
