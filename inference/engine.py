@@ -372,9 +372,7 @@ def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
         raise InvalidRequest(f"draft_limit is {request.draft_limit}.", "0 or more, or None.")
     hint = request.source_hint
     if hint is not None and not 0 <= hint[0] < hint[1] <= len(request.prompt):
-        raise InvalidRequest(
-            f"source_hint is {hint}.", "A first index and an end within the prompt, or None."
-        )
+        raise InvalidRequest(f"source_hint is {hint}.", "First index and end within the prompt, or None.")
     if len(request.prompt) + 1 > runtime.context:
         raise PromptTooLong(
             f"The prompt has {len(request.prompt)} tokens, the context holds {runtime.context}.",

@@ -205,12 +205,8 @@ def plan_memory(
         raise NotEnoughMemory(
             f"{names} needs about {(weights + per_slot + WORKING_MEMORY) / MIB:.0f} MB, "
             f"{available / MIB:.0f} MB are free.",
-            "Close programs, lower --context, "
-            + (
-                "choose a smaller model, or leave out --draft-model."
-                if draft
-                else "or choose a smaller model."
-            ),
+            f"Close programs, lower --context, {'leave out --draft-model, ' if draft else ''}"
+            "or choose a smaller model.",
         )
     return context, max(1, budget // per_slot)
 

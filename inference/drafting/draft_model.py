@@ -103,6 +103,8 @@ class DraftModelDrafter:
         self._target = target
         self._stopped = stopped
         self._end = len(request.prompt) + request.max_new_tokens
+        deadline = request.stops.deadline_ms
+        self._deadline = None if deadline is None else time.perf_counter() + deadline / 1000
         self._answers = WARM_ANSWERS if 2 * cached > len(request.prompt) else 1
         self._sequence: list[int] = []
         self._foreign = False  # the sequence has a token that the draft model does not know
@@ -129,7 +131,7 @@ class DraftModelDrafter:
             return False
         self._other = planner.speed(proposal)
         backlog = size - 1 - min(self._agree(), size - 1)
-        ask = Ask(self._other, backlog, self._end - size, self._answers)
+        ask = Ask(self._other, backlog, self._left(), self._answers)
         worth = planner.model.pays(ask, self._costs())
         if not worth:
             planner.model.silent(planner.plain_ms)
@@ -152,7 +154,7 @@ class DraftModelDrafter:
         chance, expected = 1.0, 0.0
         while True:
             token, probability = self._choose(logits, size + len(tokens))
-            chance *= worth.calibration.chance(probability)
+            chance *= worth.chance(probability)
             if chance < max(LEAST_CHANCE, costs.row):
                 break
             tokens.append(token)
@@ -181,8 +183,15 @@ class DraftModelDrafter:
             other = 1.0 if self._other is None else self._other
             worth.learn(len(drafted), right, draft.forwards, other, draft.costs)
             for place, probability in enumerate(draft.probabilities[: min(right + 1, len(drafted))]):
-                worth.learn_token(probability, place < right)
+                worth.calibration.learn(probability, place < right)
         self._draft = self._other = None
+
+    def _left(self) -> int:
+        """Tokens that the answer may still have, by plain decoding if there is a deadline."""
+        left = self._end - len(self._sequence)
+        if self._deadline is None:
+            return left
+        return min(left, int((self._deadline - time.perf_counter()) * 1000 / self._planner.plain_ms))
 
     def _costs(self) -> Costs:
         return self._planner.model.costs(self._planner.plain_ms, self._planner.row_cost)

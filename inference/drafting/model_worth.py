@@ -15,7 +15,7 @@ PRIOR = (0.9, 1.5, 1.5)
 SMOOTHING = 0.15
 
 # Forwards that may be lost: so many at first, then this share of all. A draft that may cost more than what is
-# left is not made, so text is never slower than 1 / (1 + SHARE) of plain decoding, these few forwards aside.
+# left is not made. So in the long run decoding takes at most 1 + SHARE times as long as without draft model.
 START = 1.0
 SHARE = 0.015
 # What gains add. More would be lost at once where a text begins that the draft model knows nothing of.
@@ -81,16 +81,21 @@ class ModelWorth:
         self.calibration = Calibration()
         self.saved = START
         self._mean = PRIOR
-        self._sure = 0.7  # mean chance of a drafted token, given that those before it are right
+        self._sure = 0.7  # mean chance of the draft model's next token
         self._draft_ms = 0.0
         self._row = FIRST_ROW
         self._guess = 1.0
-        self._reading = 0.0  # price of a backlog that was too dear, saved up for
+        self._wanted = 0.0  # price of a backlog that was too dear for a trial, saved up for
+        self._outlay = 0.0  # spent on reading and not earned back yet
+        self._answers = 1  # that it was spent for
         self._uncovered, self._uncovered_now = FIRST_UNCOVERED, 0
 
     def begin(self, guess: float) -> None:
         """An answer begins. ``guess``: cost of a draft forward until some were measured."""
         self._guess = guess
+        due = self._outlay / self._answers
+        self._outlay -= due
+        self.saved -= due
         if self._uncovered_now:
             self._uncovered += SMOOTHING * (self._uncovered_now - self._uncovered)
         self._uncovered_now = 0
@@ -117,15 +122,19 @@ class ModelWorth:
         if speed > max(ask.other, 1.0):
             # For the next tokens it pays. Does it for as many as there will be?
             tokens = ask.answers * min(ask.left, self._uncovered)
-            return MARGIN * reading < (1 - 1 / speed) * tokens
+            if MARGIN * reading >= (1 - 1 / speed) * tokens:
+                return False
+            if ask.backlog > SHORT:
+                self._outlay, self._answers = self._outlay + reading, ask.answers
+            return True
         if ask.other >= PROMISING:
             return False
         if self.saved < max(1.0, costs.token) + reading:
-            self._reading = reading
+            self._wanted = reading
             return False
         if ask.backlog > SHORT:
             self.saved -= reading
-        self._reading = 0.0
+        self._wanted = 0.0
         return True
 
     def goes_on(self, chance: float, drafted: int, forwards: float, costs: Costs) -> bool:
@@ -144,7 +153,7 @@ class ModelWorth:
     def stepped(self, tokens: int, other: float | None) -> None:
         """The target made a forward that yielded ``tokens``; ``other`` as in `Ask`, None if nothing was
         asked."""
-        most = max(self.saved, MOST_SAVED + self._reading)
+        most = max(self.saved, MOST_SAVED + self._wanted)
         self.saved = min(self.saved + SHARE, most)
         if other is not None and other < PROMISING:
             self._uncovered_now += tokens
@@ -161,12 +170,15 @@ class ModelWorth:
         if drafted:
             # Against what the other proposal would have brought in its place.
             gain += (1 + accepted) / max(other, 1.0) - (1 + drafted * costs.row)
-        self.saved = max(min(self.saved + gain, max(self.saved, MOST_SAVED)), 0.0)
+        earned = min(max(gain, 0.0), self._outlay)
+        self._outlay -= earned
+        self.saved = min(self.saved + gain - earned, max(self.saved, MOST_SAVED))
 
-    def learn_token(self, probability: float, right: bool) -> None:
-        """From a verified token that stood behind right ones, and the draft model's probability of it."""
-        self._sure += SMOOTHING * (self.calibration.chance(probability) - self._sure)
-        self.calibration.learn(probability, right)
+    def chance(self, probability: float) -> float:
+        """How likely the draft model's next token is right, if it gives it this probability."""
+        chance = self.calibration.chance(probability)
+        self._sure += SMOOTHING * (chance - self._sure)
+        return chance
 
     def silent(self, plain_ms: float) -> None:
         """The draft model was not asked: what is known of its cost gets old."""
