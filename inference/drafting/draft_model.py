@@ -146,6 +146,8 @@ class DraftModelDrafter:
         if self._foreign or size == 0 or limit <= 0:
             return NOTHING
         backlog, logits = self._catch_up()
+        if backlog > SHORT:
+            worth.read(backlog, costs)
         if logits is None:
             return NOTHING
         forwards = 1.0 + (worth.rows(backlog) if backlog <= SHORT else 0.0)

@@ -88,6 +88,7 @@ class ModelWorth:
         self._wanted = 0.0  # price of a backlog that was too dear for a trial, saved up for
         self._outlay = 0.0  # spent on reading and not earned back yet
         self._answers = 1  # that it was spent for
+        self._trial = False  # the model was asked against experience
         self._uncovered, self._uncovered_now = FIRST_UNCOVERED, 0
 
     def begin(self, guess: float) -> None:
@@ -122,20 +123,23 @@ class ModelWorth:
         if speed > max(ask.other, 1.0):
             # For the next tokens it pays. Does it for as many as there will be?
             tokens = ask.answers * min(ask.left, self._uncovered)
-            if MARGIN * reading >= (1 - 1 / speed) * tokens:
-                return False
-            if ask.backlog > SHORT:
-                self._outlay, self._answers = self._outlay + reading, ask.answers
-            return True
+            self._trial, self._answers = False, ask.answers
+            return MARGIN * reading < (1 - 1 / speed) * tokens
         if ask.other >= PROMISING:
             return False
         if self.saved < max(1.0, costs.token) + reading:
             self._wanted = reading
             return False
-        if ask.backlog > SHORT:
-            self.saved -= reading
-        self._wanted = 0.0
+        self._trial, self._wanted = True, 0.0
         return True
+
+    def read(self, backlog: int, costs: Costs) -> None:
+        """So many tokens were read; up to `SHORT` of them count as forwards of the draft instead."""
+        cost = self.rows(backlog) * costs.draft
+        if self._trial:
+            self.saved -= cost
+        else:
+            self._outlay += cost
 
     def goes_on(self, chance: float, drafted: int, forwards: float, costs: Costs) -> bool:
         """Whether to draft one more token.

@@ -129,7 +129,9 @@ def test_reading_that_was_not_earned_back_is_owed() -> None:
     world.decode(1000)
     worth = world.worth
     assert worth.pays(_ask(backlog=300), THIRD)
+    worth.read(300, THIRD)
     before = worth.saved
+    assert worth.pays(_ask(), THIRD)
     worth.begin(THIRD.draft)  # the answer ended at once
     assert worth.saved < before - 1
     assert not worth.pays(_ask(), THIRD), "nothing more is risked for a while"
@@ -142,6 +144,7 @@ def test_a_bad_estimate_is_saved_up_for() -> None:
     dear = _ask(backlog=1000)
     for _ in range(5000):
         if worth.pays(dear, THIRD):
+            worth.read(1000, THIRD)
             break
         worth.stepped(1, 1.0)
     else:
