@@ -34,6 +34,8 @@ class EngineConfig:
         use_cache: reuse KV of earlier requests.
         allow_download: fetch missing weights without asking again.
         queue_limit: requests that may wait; more are refused with ``queue-full``.
+        draft_model: a smaller model of the same vocabulary that drafts in "auto", named as ``model`` is; None
+            for none. Its weights, and a KV slot of its own for each of the model's, need memory too.
     """
 
     model: str = DEFAULT_MODEL
@@ -48,6 +50,7 @@ class EngineConfig:
     use_cache: bool = True
     allow_download: bool = False
     queue_limit: int = 32
+    draft_model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,8 @@ class GenerationRequest:
         draft_limit: most tokens drafted for one forward (None: the decoder's own limit).
         use_cache: False prefills from nothing (the text must be the same; for measurements).
         digest_logits: also hash the logits rows that chose the tokens.
+        source_hint: first index and end of the prompt tokens that the answer is expected to copy, as an edit
+            copies its document. Helps drafting from the first token on, never changes the text.
     """
 
     prompt: tuple[int, ...]
@@ -109,6 +114,7 @@ class GenerationRequest:
     draft_limit: int | None = None
     use_cache: bool = True
     digest_logits: bool = False
+    source_hint: tuple[int, int] | None = None
 
 
 class FinishReason(str, Enum):

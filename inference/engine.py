@@ -222,7 +222,7 @@ class Engine:
             return
         if self._stopping:
             return
-        self._set_status(EngineStatus(EngineState.READY, "Ready.", 1.0))
+        self._set_status(EngineStatus(EngineState.READY, self._ready_words(), 1.0))
         self._settled.set()
         while (pending := self._next()) is not None:
             self._run(pending)
@@ -234,6 +234,10 @@ class Engine:
 
         self._set_status(EngineStatus(EngineState.LOADING, "Loading the model.", 0.0))
         self._runtime = load_runtime(self.config, self._progress)
+
+    def _ready_words(self) -> str:
+        draft = self.config.draft_model
+        return "Ready." if draft is None else f"Ready; {draft} drafts for {self.config.model}."
 
     def _progress(self, message: str, fraction: float | None) -> None:
         if self._stopping:
@@ -347,6 +351,8 @@ def _check_config(config: EngineConfig) -> None:
         raise refuse(f"threads = {config.threads}", "1 or more")
     if config.context < 64:
         raise refuse(f"context = {config.context}", "64 or more")
+    if config.draft_model is not None and not config.draft_model.strip():
+        raise refuse("an empty draft model", "a catalog name, a .gguf file or a directory; None for none")
     if config.prefill_chunk < 1:
         raise refuse(f"prefill chunk = {config.prefill_chunk}", "1 or more")
     if config.kv_budget_mb < 1:
@@ -364,6 +370,9 @@ def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
         )
     if request.draft_limit is not None and request.draft_limit < 0:
         raise InvalidRequest(f"draft_limit is {request.draft_limit}.", "0 or more, or None.")
+    hint = request.source_hint
+    if hint is not None and not 0 <= hint[0] < hint[1] <= len(request.prompt):
+        raise InvalidRequest(f"source_hint is {hint}.", "First index and end within the prompt, or None.")
     if len(request.prompt) + 1 > runtime.context:
         raise PromptTooLong(
             f"The prompt has {len(request.prompt)} tokens, the context holds {runtime.context}.",

@@ -14,6 +14,7 @@ from inference.api import Chunk, FinishReason, GenerationRequest
 from inference.cache.kv import KvSlot
 from inference.drafting.base import NOTHING, Drafter, NoDrafter, Source
 from inference.drafting.chain import ChainDrafter
+from inference.drafting.draft_model import DraftModel, DraftModelDrafter
 from inference.drafting.planner import DRAFT_LIMIT, UNPLANNED_LIMIT, Planner
 from inference.drafting.recycling import RecyclingTable
 from inference.drafting.suffix_index import SuffixIndex
@@ -73,6 +74,7 @@ class Generator:
         prefill_chunk: int,
         context: int,
         threads: ThreadGovernor,
+        draft_model: DraftModel | None = None,
     ) -> None:
         self._decoder = decoder
         self._threads = threads
@@ -82,6 +84,7 @@ class Generator:
         self._context = context
         self.planner = Planner()
         self.recycling = RecyclingTable()
+        self.draft_model = draft_model
 
     def generate(
         self,
@@ -140,12 +143,12 @@ class Generator:
         return logits, ms
 
 
-def _drafter(draft: str, generator: Generator) -> Drafter:
+def _drafter(draft: str, generator: Generator, model: DraftModelDrafter | None) -> Drafter:
     if draft == "none":
         return NoDrafter()
     if draft == "ngram":
         return SuffixIndex()
-    return ChainDrafter(generator.recycling, generator.planner.chance)
+    return ChainDrafter(generator.recycling, generator.planner.chance, model)
 
 
 class _Run:
@@ -172,8 +175,16 @@ class _Run:
         self._emit = emit
         self._interrupted = interrupted
         self._outcome = outcome
-        self._drafter = _drafter(draft, generator)
+        model = None
+        if self._planned and generator.draft_model is not None:
+            cached, stopped = outcome.cached_tokens, lambda: self._stop_reason() is not None
+            model = DraftModelDrafter(
+                generator.draft_model, generator.planner, request, slot, cached, stopped
+            )
+        self._drafter = _drafter(draft, generator, model)
         self._drafter.extend(list(request.prompt))
+        if request.source_hint is not None and isinstance(self._drafter, ChainDrafter):
+            self._drafter.expect_copy(request.source_hint[0])
         self._digest = hashlib.sha256() if request.digest_logits else None
         self._stops = StopChecker(request.stops)
         self._stream = StreamDecoder(generator._tokenizer)
@@ -199,9 +210,7 @@ class _Run:
         outcome.first_token = time.perf_counter()
         reason = self._take(token)
         while reason is None:
-            reason = self._interrupted() or self._over_deadline()
-            if reason is None:
-                reason = self._step()
+            reason = self._step()
         if reason not in _CUT_BY_STOPS:
             self._feed(self._stream.finish())
             self._stops.finish()
@@ -224,6 +233,10 @@ class _Run:
         draft = proposal.tokens
         if self._planned:
             draft = draft[: self._planner.width(proposal)]
+        # Asked now and not before: drafting may have taken a while.
+        reason = self._stop_reason()
+        if reason is not None:
+            return reason
         fed = [self._ids[-1], *draft]
         logits, ms = self._forward(fed, slot)
         assert logits is not None
@@ -242,7 +255,6 @@ class _Run:
             self._planner.accepted(proposal, len(draft), right)
         source = proposal.source if draft else "none"
         outcome.steps.append(Step(source, proposal.match if draft else 0, len(draft), right, len(fed), ms))
-        reason = None
         for row in range(right + 1):
             self._hash(logits[row : row + 1])
             outcome.accepted += row < right
@@ -285,6 +297,9 @@ class _Run:
         if end > self._sent:
             self._emit(Chunk(self._stops.text[self._sent : end], tuple(self._ids[self._sent_ids :])))
             self._sent, self._sent_ids = end, len(self._ids)
+
+    def _stop_reason(self) -> FinishReason | None:
+        return self._interrupted() or self._over_deadline()
 
     def _over_deadline(self) -> FinishReason | None:
         over = self._deadline is not None and time.perf_counter() >= self._deadline

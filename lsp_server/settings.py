@@ -31,6 +31,7 @@ class Settings:
 
     Attributes:
         model: catalog name, a ``.gguf`` file or a directory.
+        draft_model: a smaller model that drafts, named as ``model`` is; None for none.
         threads: None chooses by the machine.
         kv_budget: MiB for all KV slots.
         prompt_tokens: most tokens of a prompt; reading a file for the first time takes time in proportion.
@@ -44,6 +45,7 @@ class Settings:
     model: str = DEFAULT_MODEL
     numerics: Numerics = "int8"
     draft: Draft = "auto"
+    draft_model: str | None = None
     device: str = "cpu"
     kernels: Kernels = "auto"
     threads: int | None = None
@@ -68,6 +70,7 @@ class Settings:
             model=self.model,
             numerics=self.numerics,
             draft=self.draft,
+            draft_model=self.draft_model,
             device=self.device,
             kernels=self.kernels,
             threads=self.threads,
@@ -186,6 +189,7 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "model": ("model", _text),
     "numerics": ("numerics", _one_of(*NUMERICS)),
     "draft": ("draft", _one_of(*DRAFTS)),
+    "draftModel": ("draft_model", _text),
     "device": ("device", _device),
     "kernels": ("kernels", _one_of(*KERNELS)),
     "threads": ("threads", _whole(1, 1024)),

@@ -29,6 +29,7 @@ __all__ = [
     "begin",
     "check_count",
     "conclude",
+    "models_of",
     "prepare_model",
     "settings_from",
     "stoppable",
@@ -55,16 +56,21 @@ def check_count(name: str, value: int) -> None:
         raise WrongUsage(f"{name} must be 1 or more")
 
 
+def models_of(settings: Settings) -> dict[str, Any]:
+    """What a system says of the models that it runs; the draft model only if there is one."""
+    draft = {} if settings.draft_model is None else {"draft_model": settings.draft_model}
+    return {"model": settings.model, **draft, "numerics": settings.numerics}
+
+
 def prepare_model(settings: Settings) -> None:
-    """Fetch and convert the model if that is allowed and needed; shows progress.
+    """Fetch and convert the model, and the draft model, if that is allowed and needed; shows progress.
 
     Raises:
         DraftlineError: with the reason and the next step.
     """
     with TerminalProgress() as progress:
-        store.prepare(
-            settings.model, settings.numerics, allow_download=settings.allow_download, progress=progress
-        )
+        for model in filter(None, (settings.model, settings.draft_model)):
+            store.prepare(model, settings.numerics, allow_download=settings.allow_download, progress=progress)
 
 
 def begin(

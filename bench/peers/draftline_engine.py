@@ -67,6 +67,7 @@ class DraftlineDecoder:
         hardware = self.runtime.hardware
         return {
             "model": self.runtime.prepared.source,
+            **self._draft_model(),
             "numerics": self.numerics,
             "device": str(hardware.device),
             "threads": hardware.threads,
@@ -80,6 +81,10 @@ class DraftlineDecoder:
             "prefill_chunk": self._config.prefill_chunk,
             "draft_limit": DRAFT_LIMIT,
         }
+
+    def _draft_model(self) -> dict[str, Any]:
+        files = self.runtime.draft_files
+        return {} if files is None else {"draft_model": files.prepared.source}
 
     def decode(
         self,

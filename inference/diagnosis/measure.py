@@ -13,6 +13,8 @@ from inference.api import EngineConfig, TextCodec
 from inference.diagnosis.machine import private_bytes, resident_bytes_of
 
 if TYPE_CHECKING:
+    from inference.cache.kv import KvSlot
+    from inference.model.decoder import Decoder
     from inference.runtime import Runtime
 
 # The self-test's prompt, and the blocks it is fed in; 40 is the whole prompt at once.
@@ -71,9 +73,10 @@ class MemoryUse:
 
     Attributes:
         packed: private copies of the weights, which no other process shares.
-        mapped: the weights file, whose pages all processes share and the system may drop.
-        mapped_resident: the part of it in memory for this process, None if unknown.
-        slot: of one KV slot; up to ``slots`` of them are made as documents need them.
+        mapped: the weights files, whose pages all processes share and the system may drop.
+        mapped_resident: the part of them in memory for this process, None if unknown.
+        slot: of one KV slot, with the draft model's beside it; up to ``slots`` of them are made as documents
+            need them.
         loaded: private memory of the whole process once the model was loaded.
         private: the same after the measurement, with the working memory of forward passes.
     """
@@ -118,8 +121,20 @@ class SelfTest:
 
 
 @dataclass(frozen=True)
+class DraftModelUse:
+    """Of the draft model alone: what it is, bytes as in `MemoryUse`, and its forward of one row."""
+
+    source: str
+    packed: int
+    mapped: int
+    slot: int
+    context: int
+    forward_ms: float
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A model that was loaded in this process."""
+    """A model that was loaded in this process; ``memory`` is of the draft model too if there is one."""
 
     source: str
     choices: Choices
@@ -128,6 +143,7 @@ class Measured:
     speed: Speed
     self_test: SelfTest
     fill_in_the_middle: bool
+    draft_model: DraftModelUse | None = None
 
 
 def measure(
@@ -156,6 +172,7 @@ def measure(
         self_test = _self_test(runtime)
         on_progress("Measuring speed.", None)
         speed = _speed(runtime)
+        draft_model = _draft_model(runtime)
     return Measured(
         source=runtime.prepared.source,
         choices=_choices(runtime),
@@ -164,6 +181,7 @@ def measure(
         speed=speed,
         self_test=self_test,
         fill_in_the_middle=has_fim(runtime.tokenizer),
+        draft_model=draft_model,
     )
 
 
@@ -196,15 +214,16 @@ def _choices(runtime: Runtime) -> Choices:
 
 
 def _memory(runtime: Runtime, loaded: int) -> MemoryUse:
-    import torch
-
-    from inference.cache.kv import KvSlot
-
+    files = [runtime.prepared.weights]
+    if runtime.draft_files is not None:
+        files.append(runtime.draft_files.prepared.weights)
+    resident = [resident_bytes_of(file) for file in files]
+    known = [part for part in resident if part is not None]
     return MemoryUse(
-        packed=runtime.decoder.weights.private_bytes,
-        mapped=runtime.prepared.weights.stat().st_size,
-        mapped_resident=resident_bytes_of(runtime.prepared.weights),
-        slot=KvSlot.bytes_for(runtime.config, runtime.context, torch.float32),
+        packed=runtime.weight_bytes,
+        mapped=sum(file.stat().st_size for file in files),
+        mapped_resident=sum(known) if len(known) == len(files) else None,
+        slot=runtime.slot_bytes,
         slots=runtime.slots.limit,
         context=runtime.context,
         loaded=loaded,
@@ -250,17 +269,39 @@ def _speed(runtime: Runtime) -> Speed:
         decoder.forward(block, slot, len(block) - 1 if last else None)
     prefill = len(prompt) / (time.perf_counter() - start)
     slot.truncate(min(CACHED_TOKENS, len(prompt)))
-
-    def median_ms(rows: int) -> float:
-        times: list[float] = []
-        end = time.perf_counter() + SECONDS_EACH
-        while len(times) < REPEATS and (not times or time.perf_counter() < end):
-            length = slot.length
-            start = time.perf_counter()
-            decoder.forward(prompt[:rows], slot)
-            times.append((time.perf_counter() - start) * 1000)
-            slot.truncate(length)
-        return statistics.median(times)
-
-    forward = {rows: median_ms(rows) for rows in FORWARD_ROWS}
+    forward = {rows: _median_ms(decoder, slot, prompt[:rows]) for rows in FORWARD_ROWS}
     return Speed(forward, 1000 / forward[1], prefill)
+
+
+def _median_ms(decoder: Decoder, slot: KvSlot, block: list[int]) -> float:
+    """Of a forward pass behind what the slot holds."""
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS_EACH
+    while len(times) < REPEATS and (not times or time.perf_counter() < end):
+        length = slot.length
+        start = time.perf_counter()
+        decoder.forward(block, slot)
+        times.append((time.perf_counter() - start) * 1000)
+        slot.truncate(length)
+    return statistics.median(times)
+
+
+def _draft_model(runtime: Runtime) -> DraftModelUse | None:
+    import torch
+
+    from inference.cache.kv import KvSlot
+
+    model, files = runtime.draft_model, runtime.draft_files
+    if model is None or files is None:
+        return None
+    decoder = model.decoder
+    slot = decoder.new_slot(model.context)
+    decoder.forward([0] * min(CACHED_TOKENS, model.context - 1), slot, None)
+    return DraftModelUse(
+        source=files.prepared.source,
+        packed=decoder.weights.private_bytes,
+        mapped=files.prepared.weights.stat().st_size,
+        slot=KvSlot.bytes_for(decoder.config, model.context, torch.float32),
+        context=model.context,
+        forward_ms=_median_ms(decoder, slot, [0]),
+    )

@@ -99,7 +99,7 @@ def _memory(machine: Machine, measured: Measured | None) -> list[Problem]:
         found.append(
             Problem(
                 "memory-low",
-                f"With all KV slots in use {megabytes(measured.memory.need)} and the weights file, "
+                f"With all KV slots in use {megabytes(measured.memory.need)} and the weights files, "
                 f"{megabytes(measured.memory.mapped)}, are needed; {megabytes(memory.available)} were free.",
                 "Close programs, or lower --kv-budget.",
                 "warning",

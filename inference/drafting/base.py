@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-Source = Literal["none", "suffix", "pointer", "recycling"]
+Source = Literal["none", "suffix", "pointer", "recycling", "model"]
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,8 @@ class Proposal:
 
     Attributes:
         match: how many tokens before the cursor agree with the place that is copied from; 0 where there is
-            nothing to copy and ``tokens`` is empty, or where that place is itself a guess.
+            nothing to copy and ``tokens`` is empty, or where that place is itself a guess. For the source
+            "model" how many of its tokens are expected to be right, rounded down.
         source: the drafter; "none" without tokens.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from inference.drafting.base import Proposal, Source
+from inference.drafting.model_worth import ModelWorth
 
 DRAFT_LIMIT = 31  # with the token before it a block of 32 rows
 UNPLANNED_LIMIT = 15  # where nobody asks whether a draft pays
@@ -26,6 +27,9 @@ class Planner:
     """Learns how often drafts of each kind are right, and what rows cost here.
 
     Decides about work only: the text never depends on it.
+
+    Attributes:
+        model: the same about a draft model.
     """
 
     def __init__(self) -> None:
@@ -33,6 +37,12 @@ class Planner:
         self._chance: dict[tuple[Source, int], float] = {}
         self._narrow_ms = 0.0
         self._row_cost = FIRST_GUESS
+        self.model = ModelWorth()
+
+    @property
+    def plain_ms(self) -> float:
+        """Of a forward of one row, 0 until one was seen."""
+        return self._narrow_ms
 
     @property
     def row_cost(self) -> float:
@@ -48,6 +58,9 @@ class Planner:
             return known
         if proposal.source == "recycling":
             return _RECYCLED
+        if proposal.source == "model":
+            expected = proposal.match + 0.5
+            return expected / (expected + 1)  # as if drafts never ended
         match = min(proposal.match, 8) + 0.5 if proposal.source == "pointer" else min(proposal.match, 8)
         return match / (match + 1.5)
 
@@ -65,6 +78,12 @@ class Planner:
             # the estimate could never recover.
             return 1 if self._row_cost < 0.5 else 0
         return max(1, min(DRAFT_LIMIT, int(math.log(self._row_cost) / math.log(min(chance, 0.995)))))
+
+    def speed(self, proposal: Proposal) -> float:
+        """Tokens per time if a proposal is verified, as a multiple of plain decoding's."""
+        width, chance = min(self.width(proposal), len(proposal.tokens)), self.chance(proposal)
+        expected = sum(chance**k for k in range(1, width + 1))
+        return (1 + expected) / (1 + self._row_cost * width)
 
     def accepted(self, proposal: Proposal, drafted: int, accepted: int) -> None:
         """Learn from a verified draft: ``accepted`` right tokens, then a wrong one if fewer than drafted."""

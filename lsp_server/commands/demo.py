@@ -82,7 +82,8 @@ def run(args: argparse.Namespace) -> int:
         console = _console(out, record=args.svg is not None, quiet=args.json)
         screen = Screen(console)
         with TerminalProgress() as progress:
-            store.prepare(config.model, config.numerics, allow_download=True, progress=progress)
+            for model in filter(None, (config.model, config.draft_model)):
+                store.prepare(model, config.numerics, allow_download=True, progress=progress)
         cores = look(home()).cores
         config = beside_others(config, cores)
         with _loaded(config) as engine:

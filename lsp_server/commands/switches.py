@@ -14,6 +14,7 @@ _KEYS: Mapping[str, str] = {
     "model": "model",
     "numerics": "numerics",
     "draft": "draft",
+    "draft_model": "draftModel",
     "device": "device",
     "kernels": "kernels",
     "threads": "threads",
@@ -40,6 +41,9 @@ def add_switches(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--numerics", choices=NUMERICS, help="how the weights are stored and multiplied")
     group.add_argument("--draft", choices=DRAFTS, help="speculation; never changes the text")
+    group.add_argument(
+        "--draft-model", metavar="NAME|PATH", help="a smaller model of the same vocabulary that drafts (none)"
+    )
     group.add_argument("--device", metavar="cpu|cuda|mps", help="where the model runs")
     group.add_argument(
         "--kernels", choices=KERNELS, help="compiled functions where possible, or torch's only"

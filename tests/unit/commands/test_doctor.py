@@ -28,7 +28,7 @@ from inference.diagnosis.problems import find_problems
 from inference.weights import convert, store
 from lsp_server.commands import doctor
 from lsp_server.commands.doctor_report import print_report
-from tests.tiny_models import make_tiny
+from tests.tiny_models import make_drafter, make_tiny
 
 
 def draftline(*arguments: str) -> int:
@@ -85,6 +85,19 @@ def test_report_for_people(tiny_home: Path, looping_model: Path, capfd: pytest.C
     assert "all logits have equal bits" in text
     assert "\x1b" not in text  # no terminal, no colours
     assert str(tiny_home) in text  # whole, to be copied
+
+
+def test_a_draft_model(
+    tmp_path: Path, tiny_home: Path, looping_model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    draft = make_drafter(tmp_path / "draft", looping_model)
+    switches = ("--model", str(looping_model), "--draft-model", str(draft), "--context", "512")
+    assert draftline(*switches) == 0
+    text = capfd.readouterr().out
+    assert f"draft model         {draft}" in text
+    assert "of the private weights" in text and "for a drafted token" in text
+    assert draftline("--model", str(looping_model), "--draft-model", "no-such-model") == 1
+    assert "unknown-model" in capfd.readouterr().out
 
 
 def test_without_weights(

@@ -9,7 +9,7 @@ from inference.drafting.base import NOTHING, Proposal, Source
 from inference.drafting.chain import ChainDrafter
 from inference.drafting.planner import DRAFT_LIMIT, Planner
 from inference.drafting.recycling import RecyclingTable
-from inference.drafting.source_pointer import PATIENCE, SourcePointer
+from inference.drafting.source_pointer import PATIENCE, WAIT, SourcePointer
 from inference.drafting.suffix_index import MAX_MATCH, MIN_MATCH, SuffixIndex
 
 
@@ -127,6 +127,22 @@ def test_the_pointer_is_lifted_when_nothing_fits() -> None:
     assert pointer.position is not None
     _edited(pointer, sequence, [200])
     assert pointer.position is None and pointer.ahead(3) == ()
+
+
+def test_a_copy_that_is_announced_is_waited_for() -> None:
+    sequence = [*range(10, 40), 5]
+    pointer = SourcePointer(sequence)
+    pointer.await_copy(10)
+    assert pointer.ahead(2) == (20, 21)
+    _edited(pointer, sequence, [1, 2, 3, 4, 1, 2, 3])  # more than PATIENCE
+    assert pointer.ahead(2) == (20, 21) and pointer.run == 0
+    _edited(pointer, sequence, [20, 21])
+    assert pointer.ahead(2) == (22, 23) and pointer.run == 2
+    _edited(pointer, sequence, [99])
+    assert pointer.ahead(1) == (23,), "from its first token on it is a copy like any other"
+    pointer.await_copy(10)
+    _edited(pointer, sequence, [1] * WAIT)
+    assert pointer.position is None
 
 
 def test_the_chain_takes_the_likeliest_source() -> None:

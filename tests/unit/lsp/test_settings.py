@@ -20,6 +20,7 @@ def test_all_keys() -> None:
         "model": "other",
         "numerics": "bf16",
         "draft": "none",
+        "draftModel": "small",
         "device": "cuda:1",
         "kernels": "torch",
         "threads": 3,
@@ -40,7 +41,7 @@ def test_all_keys() -> None:
     settings, warnings, unknown = merge(Settings(), {"draftline": values})
     assert not warnings and not unknown
     assert settings.engine_config() == EngineConfig(
-        "other", "bf16", "none", "cuda:1", "torch", 3, 2048, 99, 64, False, True
+        "other", "bf16", "none", "cuda:1", "torch", 3, 2048, 99, 64, False, True, draft_model="small"
     )
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
@@ -60,6 +61,7 @@ def test_all_keys() -> None:
         ("enable", "yes", "true or false"),
         ("disabledLanguages", "go", "a list"),
         ("model", "", "a text"),
+        ("draftModel", 1, "a text"),
         ("device", "tpu", "cpu, cuda, mps"),
     ],
 )
@@ -89,5 +91,6 @@ def test_switches() -> None:
     settings = settings_from(args)
     assert (settings.draft, settings.no_cache, settings.kv_budget) == ("ngram", True, 64)
     assert settings_from(parser.parse_args([])) == Settings()
+    assert settings_from(parser.parse_args(["--draft-model", "small.gguf"])).draft_model == "small.gguf"
     with pytest.raises(WrongUsage, match="--max-new-tokens must be a whole number from 1"):
         settings_from(parser.parse_args(["--max-new-tokens", "0"]))
