@@ -12,7 +12,8 @@ import psutil
 import torch
 
 from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest
-from inference.cache.kv import KvSlot
+from inference.cache.kv import KV_BUCKET, KvSlot
+from inference.cache.offload import Parking
 from inference.cache.prefix import SlotPool
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
@@ -40,7 +41,7 @@ class Runtime:
     """Lives in the worker thread; other threads only read its plain attributes.
 
     Attributes:
-        context: tokens of one slot.
+        context: most tokens of one slot.
         load_ms: start-up breakdown by step, milliseconds.
     """
 
@@ -67,7 +68,11 @@ class Runtime:
         reuse = self.options.use_cache and request.use_cache
         draft = request.draft or self.options.draft
         with torch.inference_mode():
-            slot, cached = self.slots.acquire(request.document, request.prompt, reuse=reuse, epoch=self.epoch)
+            # Healed tokens are no part of the answer; each has one byte at least.
+            room = request.max_new_tokens + len(request.heal.encode())
+            slot, cached = self.slots.acquire(
+                request.document, request.prompt, room, reuse=reuse, epoch=self.epoch
+            )
             return self.generator.generate(request, slot, cached, draft, emit, interrupted)
 
     def close_document(self, document: str) -> None:
@@ -109,7 +114,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         functions = _Background(compiler.load)
     hardware = probe(options, config)
     clock.lap("probe")
-    context, slots = plan_memory(options, config, prepared)
+    context = plan_memory(options, config, prepared)
     with torch.inference_mode():
         decoder = load_decoder(
             prepared.weights,
@@ -118,11 +123,12 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
             max_positions=context,
             on_fraction=lambda fraction: on_progress("Packing the weights.", fraction),
             library=None if functions is None else functions.result,
+            kv=options.kv,
         )
         clock.lap("pack")
         loaded, vocabulary = words.result()
         clock.lap("tokenizer")
-        pool = SlotPool(slots, lambda: decoder.new_slot(context))
+        pool = _slot_pool(options, decoder, context)
         _warm_up(decoder)
         clock.lap("warm_up")
     # Floating-point products may be summed in another order by another number of threads.
@@ -133,14 +139,14 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     )
 
 
-def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedModel) -> tuple[int, int]:
-    """Context length and number of KV slots.
+def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedModel) -> int:
+    """Context length, which the budget holds at least once.
 
     Raises:
         NotEnoughMemory: the budget holds no slot, or the machine does not hold the model.
     """
     context = min(options.context, config.max_position, config.sliding_window or config.max_position)
-    per_slot = KvSlot.bytes_for(config, context, torch.float32)
+    per_slot = KvSlot.bytes_for(config, context, options.kv)
     budget = options.kv_budget_mb * MIB
     if per_slot > budget:
         raise NotEnoughMemory(
@@ -156,7 +162,15 @@ def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedMo
             f"{available / MIB:.0f} MB are free.",
             "Close programs, lower --context, or choose a smaller model.",
         )
-    return context, max(1, budget // per_slot)
+    return context
+
+
+def _slot_pool(options: EngineConfig, decoder: Decoder, context: int) -> SlotPool:
+    bucket = KvSlot.bytes_for(decoder.config, KV_BUCKET, options.kv)
+    parking = None
+    if decoder.device.type == "cuda" and options.kv_offload_mb:
+        parking = Parking(options.kv_offload_mb * MIB)
+    return SlotPool(options.kv_budget_mb * MIB, context, bucket // KV_BUCKET, decoder.new_slot, parking)
 
 
 def _warm_up(decoder: Decoder) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import torch
-
 from bench.machine import memory_of
 from bench.peers.base import Decoder
 from bench.records import Memory
@@ -41,7 +39,7 @@ def loaded_memory(runtime: Runtime, system: str, draft: Draft, context: int) -> 
         private_bytes=_most([private for private, _ in seen]),
         mapped_bytes=_most([mapped for _, mapped in seen]),
         weight_bytes=runtime.decoder.weights.private_bytes,
-        kv_bytes=KvSlot.bytes_for(runtime.config, runtime.context, torch.float32),
+        kv_bytes=KvSlot.bytes_for(runtime.config, runtime.context, runtime.options.kv),
     )
 
 

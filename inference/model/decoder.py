@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from inference.api import KvNumerics
 from inference.cache.kv import KvSlot
 from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm
@@ -40,6 +41,7 @@ class Decoder:
         attention_tiles: tile sizes proven to give equal bits, see `attention.plan_rows`.
         library: compiled functions for the steps between the linear layers, None to use torch's.
         note: why there is no ``library``.
+        kv: how its slots store keys and values.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Decoder:
         attention_tiles: tuple[int, ...] = (1,),
         library: Library | None = None,
         note: str = "",
+        kv: KvNumerics = "fp32",
     ) -> None:
         self.config = config
         self.weights = weights
@@ -58,6 +61,7 @@ class Decoder:
         self.max_positions = max_positions
         self.fused = library is not None
         self.note = note
+        self.kv = kv
         rope = RopeTable(config, max_positions, device)
         self._stack: TorchStack | FusedStack
         if library is not None:
@@ -66,8 +70,8 @@ class Decoder:
             self._stack = TorchStack(config, weights.layers, rope, attention_tiles)
 
     def new_slot(self, capacity: int) -> KvSlot:
-        """Empty float32 buffers for ``capacity`` tokens."""
-        return KvSlot(self.config, capacity, self.device, torch.float32)
+        """Empty buffers for ``capacity`` tokens."""
+        return KvSlot(self.config, capacity, self.device, self.kv)
 
     def forward(self, tokens: list[int], slot: KvSlot, logits_from: int | None = 0) -> torch.Tensor | None:
         """Append tokens to the slot.

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
+from inference.api import KvNumerics
 from inference.errors import CorruptFile, NotEnoughMemory
 from inference.hardware import Hardware
 from inference.model.config import ModelConfig
@@ -29,6 +30,7 @@ def load_decoder(
     max_positions: int,
     on_fraction: Callable[[float], None] = lambda fraction: None,
     library: Callable[[], Library] | None = None,
+    kv: KvNumerics = "fp32",
 ) -> Decoder:
     """Map the file and pack its linear layers.
 
@@ -37,6 +39,7 @@ def load_decoder(
         max_positions: longest context that will be asked for, in tokens.
         on_fraction: told how far packing has come, 0 .. 1.
         library: gives the compiled functions, None to use torch's; asked when the weights are packed.
+        kv: how the decoder's slots store keys and values.
 
     Raises:
         CorruptFile: a tensor is missing or the file does not open.
@@ -65,12 +68,18 @@ def load_decoder(
             "Close programs or choose a smaller model.",
         ) from error
     on_fraction(1.0)
-    functions, note = _functions(config, weights, hardware, library)
-    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles, functions, note)
+    functions, note = _functions(config, weights, hardware, library, kv)
+    return Decoder(
+        config, weights, max_positions, hardware.device, hardware.attention_tiles, functions, note, kv
+    )
 
 
 def _functions(
-    config: ModelConfig, weights: Weights, hardware: Hardware, library: Callable[[], Library] | None
+    config: ModelConfig,
+    weights: Weights,
+    hardware: Hardware,
+    library: Callable[[], Library] | None,
+    kv: KvNumerics,
 ) -> tuple[Library | None, str]:
     """The compiled functions, or None and the reason why torch's are used."""
     if library is None:
@@ -83,7 +92,7 @@ def _functions(
         return None, str(error)
     if not functions.parallel and hardware.threads > 2:
         return None, "the C compiler has no threads in common with torch"
-    wrong = fault(config, weights.layers, functions, hardware.attention_tiles)
+    wrong = fault(config, weights.layers, functions, hardware.attention_tiles, kv)
     return (None, wrong) if wrong else (functions, "")
 
 

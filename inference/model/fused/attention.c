@@ -17,6 +17,7 @@
 
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t whole_lanes __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int8_t small_lanes __attribute__((vector_size(16), aligned(1), may_alias));
 
 static inline lanes all(float x) { return x - (lanes){0}; }
 static inline lanes pick(whole_lanes mask, lanes yes, lanes no) {
@@ -104,6 +105,40 @@ static inline void transpose(const float *key, int dim, float *out) {
       for (int l = 0; l < LANES; l++) out[(d + i) * LANES + l] = key[l * dim + d + i];
 }
 
+/* The same for keys in int8 with a scale for each. */
+static inline void transpose_int8(const int8_t *key, const float *scale, int dim, float *out) {
+  for (int d = 0; d < dim; d += 16)
+    for (int i = 0; i < 16; i++)
+      for (int l = 0; l < LANES; l++) out[(d + i) * LANES + l] = (float)key[l * dim + d + i] * scale[l];
+}
+
+static inline lanes widened(const int8_t *x, float scale) {
+  return __builtin_convertvector(*(const small_lanes *)x, lanes) * scale;
+}
+
+/* mix() of values in int8: the sums of the float32 numbers that they stand for. */
+static inline void mix_int8(const int8_t *value, const float *scale, int dim, int64_t n,
+                            const float *const *weight, int count, const float *inverse, float *const *out) {
+  lanes sum[MIX_QUERIES][4];
+  for (int j = 0; j < MIX_QUERIES; j++)
+    for (int c = 0; c < 4; c++) sum[j][c] = all(0.0f);
+  for (int64_t p = 0; p < n; p++) {
+    const int8_t *row = value + p * dim;
+    lanes a = widened(row, scale[p]), b = widened(row + LANES, scale[p]);
+    lanes c = widened(row + 2 * LANES, scale[p]), d = widened(row + 3 * LANES, scale[p]);
+#pragma GCC unroll 4
+    for (int j = 0; j < MIX_QUERIES; j++) {
+      float w = weight[j][p];
+      sum[j][0] = a * w + sum[j][0];
+      sum[j][1] = b * w + sum[j][1];
+      sum[j][2] = c * w + sum[j][2];
+      sum[j][3] = d * w + sum[j][3];
+    }
+  }
+  for (int j = 0; j < count; j++)
+    for (int c = 0; c < 4; c++) *(lanes *)(out[j] + c * LANES) = sum[j][c] * inverse[j];
+}
+
 /* Whether loops are divided among threads. */
 int draftline_parallel(void) {
 #ifdef _OPENMP
@@ -122,10 +157,12 @@ int64_t draftline_attention_work(int heads, int kv_heads, int dim, int block, in
 /* Grouped queries [rows, heads, dim] at positions first .. over keys and values [kv_heads, capacity, dim];
  * out [rows, heads * dim]. dim must be a multiple of 4 * LANES, capacity of LANES. Units of `block` rows
  * and one key head are divided among at most `threads` threads; work holds draftline_attention_work floats
- * for each. */
+ * for each. With key_scales and value_scales [kv_heads, capacity] (else NULL) keys and values are int8, and
+ * the result has the bits of attention over the float32 numbers that they stand for. */
 void draftline_attention(const float *query, const float *keys, const float *values, int rows, int heads,
                          int kv_heads, int dim, int64_t capacity, int64_t first, float factor, int block,
-                         int threads, float *work, int64_t work_size, float *out) {
+                         int threads, float *work, int64_t work_size, float *out, const float *key_scales,
+                         const float *value_scales) {
 #ifndef _OPENMP
   (void)threads;
 #endif
@@ -141,11 +178,14 @@ void draftline_attention(const float *query, const float *keys, const float *val
     int stop = start + block < rows ? start + block : rows, queries = (stop - start) * group;
     int64_t length = first + stop, padded = (length + LANES - 1) / LANES * LANES;
     float *inverse = score + padded * queries, *transposed = inverse + queries;
-    const float *key = keys + h * capacity * dim, *value = values + h * capacity * dim;
+    int64_t base = h * capacity; /* the head's first row */
     const float *in[DOT_QUERIES], *weight[MIX_QUERIES];
     float *to[DOT_QUERIES];
     for (int64_t p = 0; p < padded; p += LANES) {
-      transpose(key + p * dim, dim, transposed);
+      if (key_scales)
+        transpose_int8((const int8_t *)keys + (base + p) * dim, key_scales + base + p, dim, transposed);
+      else
+        transpose(keys + (base + p) * dim, dim, transposed);
       for (int from = 0; from < queries; from += DOT_QUERIES) {
         int count = queries - from < DOT_QUERIES ? queries - from : DOT_QUERIES;
         for (int j = 0; j < DOT_QUERIES; j++) {
@@ -166,7 +206,11 @@ void draftline_attention(const float *query, const float *keys, const float *val
           weight[j] = score + q * padded;
           to[j] = out + ((int64_t)(start + q / group) * heads + h * group + q % group) * dim + column;
         }
-        mix(value + column, dim, length, weight, count, inverse + from, to);
+        if (value_scales)
+          mix_int8((const int8_t *)values + base * dim + column, value_scales + base, dim, length, weight,
+                   count, inverse + from, to);
+        else
+          mix(values + base * dim + column, dim, length, weight, count, inverse + from, to);
       }
     }
   }

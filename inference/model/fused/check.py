@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import torch
 
+from inference.api import KvNumerics
 from inference.cache.kv import KV_BUCKET, KvSlot
 from inference.model.config import ModelConfig
 from inference.model.fused.library import Library
@@ -22,7 +23,11 @@ _PARTS = (slice(0, 1), slice(1, 2), slice(2, 5), slice(5, 13), slice(13, 21))
 
 
 def fault(
-    config: ModelConfig, layers: tuple[Layer, ...], library: Library, tiles: tuple[int, ...]
+    config: ModelConfig,
+    layers: tuple[Layer, ...],
+    library: Library,
+    tiles: tuple[int, ...],
+    kv: KvNumerics = "fp32",
 ) -> str | None:
     """What is wrong with the compiled functions on the first layers of this model, None if nothing."""
     some = layers[:_LAYERS]
@@ -32,10 +37,11 @@ def fault(
     x = torch.randn(_ROWS, config.hidden_size, generator=generator)
 
     def slot() -> KvSlot:
-        filled = KvSlot(config, 2 * KV_BUCKET, torch.device("cpu"), torch.float32)
+        filled = KvSlot(config, 2 * KV_BUCKET, torch.device("cpu"), kv)
         again = torch.Generator().manual_seed(23)
-        filled.keys.normal_(generator=again)
-        filled.values.normal_(generator=again)
+        shape = (2, filled.capacity, config.n_kv_heads, config.head_dim)
+        for layer in range(config.n_layers):
+            filled.store(layer, 0, *torch.randn(shape, generator=again))
         filled.tokens = [0] * (KV_BUCKET - 9)
         return filled
 

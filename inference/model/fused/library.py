@@ -13,8 +13,8 @@ _SIGNATURES: dict[str, tuple[type, ...]] = {
     "quantize": (_P, _I, _I, _P, _P),
     "add_norm": (_P, _P, _P, _I, _I, _P, _F, _P, _P),
     "silu": (_P, _P, _I, _I, _P, _P),
-    "rotate": (_P, _P, _P, _I, _I, _I, _I, _P, _P, _P, _P, _P, _J, _J),
-    "attention": (_P, _P, _P, _I, _I, _I, _I, _J, _J, _F, _I, _I, _P, _J, _P),
+    "rotate": (_P, _P, _P, _I, _I, _I, _I, _P, _P, _P, _P, _P, _J, _J, _P, _P),
+    "attention": (_P, _P, _P, _I, _I, _I, _I, _J, _J, _F, _I, _I, _P, _J, _P, _P, _P),
 }
 
 

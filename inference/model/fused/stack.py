@@ -83,8 +83,6 @@ class FusedStack:
         to_scale, to_query, to_mixed = scale.data_ptr(), query.data_ptr(), mixed.data_ptr()
         cosine = self._rope.cos[first : first + rows].data_ptr()
         sine = self._rope.sin[first : first + rows].data_ptr()
-        to_keys, to_values = slot.keys.data_ptr(), slot.values.data_ptr()
-        layer_bytes = slot.keys.stride(0) * slot.keys.element_size()
         threads = torch.get_num_threads()
         block = max(1, min(BLOCK, rows * kv_heads // threads))
         work_size = library.attention_work(heads, kv_heads, dim, block, first + rows)
@@ -93,7 +91,8 @@ class FusedStack:
         to_work = self._work.data_ptr()
         y: torch.Tensor | None = None
         for index, layer in enumerate(self._layers):
-            keys, values = to_keys + index * layer_bytes, to_values + index * layer_bytes
+            keys, values = slot.keys[index].data_ptr(), slot.values[index].data_ptr()
+            key_scales, value_scales = _scales(slot, index)
             library.add_norm(
                 to_x,
                 _address(y),
@@ -108,11 +107,12 @@ class FusedStack:
             y = _product(layer.qkv, quantized)
             library.rotate(
                 y.data_ptr(), to_scale, _bias(layer.qkv), rows, heads, kv_heads, dim, cosine, sine,
-                to_query, keys, values, slot.capacity, first,
+                to_query, keys, values, slot.capacity, first, key_scales, value_scales,
             )  # fmt: skip
             library.attention(
                 to_query, keys, values, rows, heads, kv_heads, dim, slot.capacity, first,
                 config.attention_scale, block, threads, to_work, work_size, to_mixed,
+                key_scales, value_scales,
             )  # fmt: skip
             library.quantize(to_mixed, rows, heads * dim, to_attended, to_scale)
             y = _product(layer.out, attended)
@@ -142,6 +142,13 @@ def _product(linear: Linear, q: torch.Tensor) -> torch.Tensor:
 def _bias(linear: Linear) -> int | None:
     assert isinstance(linear, Int8Linear)
     return _address(linear.bias)
+
+
+def _scales(slot: KvSlot, layer: int) -> tuple[int | None, int | None]:
+    """Of the keys and of the values; None where they are float32."""
+    if slot.numerics == "fp32":
+        return None, None
+    return slot.key_scales[layer].data_ptr(), slot.value_scales[layer].data_ptr()
 
 
 def _address(tensor: torch.Tensor | None) -> int | None:
