@@ -73,9 +73,12 @@ class MemoryUse:
         packed: private copies of the weights, which no other process shares.
         mapped: the weights file, whose pages all processes share and the system may drop.
         mapped_resident: the part of it in memory for this process, None if unknown.
-        slot: of one KV slot; up to ``slots`` of them are made as documents need them.
+        slot: of one KV slot that has grown to the whole context; ``slots`` of them fit into the budget, and
+            more smaller ones.
         loaded: private memory of the whole process once the model was loaded.
         private: the same after the measurement, with the working memory of forward passes.
+        kv_budget: for all KV slots on the device; kv_used: what they take; kv_numerics: how they store rows.
+        kv_main: what they may take of main memory.
     """
 
     packed: int
@@ -86,11 +89,15 @@ class MemoryUse:
     context: int
     loaded: int
     private: int
+    kv_budget: int
+    kv_used: int
+    kv_numerics: str
+    kv_main: int
 
     @property
     def need(self) -> int:
-        """Private memory once all slots are in use."""
-        return self.private + self.slot * self.slots
+        """Private memory once the budget for KV slots is used up."""
+        return self.private + self.kv_main
 
 
 @dataclass(frozen=True)
@@ -196,19 +203,23 @@ def _choices(runtime: Runtime) -> Choices:
 
 
 def _memory(runtime: Runtime, loaded: int) -> MemoryUse:
-    import torch
-
     from inference.cache.kv import KvSlot
 
+    kv = runtime.slots.usage()
+    slot = KvSlot.bytes_for(runtime.config, runtime.context, runtime.options.kv)
     return MemoryUse(
         packed=runtime.decoder.weights.private_bytes,
         mapped=runtime.prepared.weights.stat().st_size,
         mapped_resident=resident_bytes_of(runtime.prepared.weights),
-        slot=KvSlot.bytes_for(runtime.config, runtime.context, torch.float32),
-        slots=runtime.slots.limit,
+        slot=slot,
+        slots=kv.budget // slot,
         context=runtime.context,
         loaded=loaded,
         private=private_bytes(),
+        kv_budget=kv.budget,
+        kv_used=kv.used,
+        kv_numerics=runtime.options.kv,
+        kv_main=kv.parking_budget if runtime.hardware.device.type == "cuda" else kv.budget,
     )
 
 

@@ -113,8 +113,10 @@ def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:
         ("packed weights", f"{megabytes(memory.packed)} private"),
         ("weights file", f"{megabytes(memory.mapped)} mapped and shared{now}"),
         (
-            "KV slots",
-            f"up to {memory.slots} of {megabytes(memory.slot)} ({memory.context} tokens each)",
+            "KV cache",
+            f"{megabytes(memory.kv_used)} of {megabytes(memory.kv_budget)} used, {memory.kv_numerics}; "
+            f"{megabytes(memory.slot)} for {memory.context} tokens, so {memory.slots} files of that length, "
+            "more if shorter",
         ),
         (
             "process",
@@ -122,7 +124,7 @@ def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:
         ),
         (
             "need",
-            f"{megabytes(memory.need)} private with all slots in use, beside the file; "
+            f"{megabytes(memory.need)} private with the KV budget used up, beside the file; "
             f"{megabytes(report.machine.memory.available)} were available",
         ),
     ]
