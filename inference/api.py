@@ -13,10 +13,12 @@ DEFAULT_MODEL = "qwen2.5-coder-0.5b-instruct"
 Numerics = Literal["int8", "bf16", "fp16", "fp32"]
 Draft = Literal["none", "ngram", "auto"]
 Kernels = Literal["auto", "torch"]
+KvNumerics = Literal["fp32", "int8"]
 
 NUMERICS: tuple[Numerics, ...] = ("int8", "bf16", "fp16", "fp32")
 DRAFTS: tuple[Draft, ...] = ("none", "ngram", "auto")
 KERNELS: tuple[Kernels, ...] = ("auto", "torch")
+KV_NUMERICS: tuple[KvNumerics, ...] = ("fp32", "int8")
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,15 @@ class EngineConfig:
         kernels: "auto" compiles the steps between the linear layers where there is a C compiler; "torch"
             uses torch's operations. Their bits differ.
         context: tokens of prompt and answer together that one slot holds.
-        kv_budget_mb: MiB for all KV slots together; decides how many documents stay warm.
+        kv_budget_mb: MiB for all KV slots together, on the device; decides how many documents stay warm.
         prefill_chunk: prompt tokens per forward pass.
         use_cache: reuse KV of earlier requests.
         allow_download: fetch missing weights without asking again.
         queue_limit: requests that may wait; more are refused with ``queue-full``.
         draft_model: a smaller model of the same vocabulary that drafts in "auto", named as ``model`` is; None
             for none. Its weights, and a KV slot of its own for each of the model's, need memory too.
+        kv: how keys and values are stored; "int8" takes about a quarter of the memory, and rounds.
+        kv_offload_mb: MiB of main memory for the slots that give way on a CUDA device; 0 drops them.
     """
 
     model: str = DEFAULT_MODEL
@@ -51,6 +55,8 @@ class EngineConfig:
     allow_download: bool = False
     queue_limit: int = 32
     draft_model: str | None = None
+    kv: KvNumerics = "fp32"
+    kv_offload_mb: int = 512
 
 
 @dataclass(frozen=True)

@@ -114,5 +114,6 @@ def load_draft_model(
         max_positions=context,
         on_fraction=on_fraction,
         library=library,
+        kv=target.kv,
     )
     return DraftModel(files.name, decoder, target, context, prefill_chunk)

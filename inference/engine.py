@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from inference.api import (
     DRAFTS,
     KERNELS,
+    KV_NUMERICS,
     NUMERICS,
     Chunk,
     EngineConfig,
@@ -347,6 +348,8 @@ def _check_config(config: EngineConfig) -> None:
         raise refuse(f"draft {config.draft!r}", ", ".join(DRAFTS))
     if config.kernels not in KERNELS:
         raise refuse(f"kernels {config.kernels!r}", ", ".join(KERNELS))
+    if config.kv not in KV_NUMERICS:
+        raise refuse(f"KV numerics {config.kv!r}", ", ".join(KV_NUMERICS))
     if config.threads is not None and config.threads < 1:
         raise refuse(f"threads = {config.threads}", "1 or more")
     if config.context < 64:
@@ -357,6 +360,8 @@ def _check_config(config: EngineConfig) -> None:
         raise refuse(f"prefill chunk = {config.prefill_chunk}", "1 or more")
     if config.kv_budget_mb < 1:
         raise refuse(f"KV budget = {config.kv_budget_mb} MB", "1 or more")
+    if config.kv_offload_mb < 0:
+        raise refuse(f"KV offload = {config.kv_offload_mb} MB", "0 or more")
 
 
 def _check_request(request: GenerationRequest, runtime: Runtime) -> None:

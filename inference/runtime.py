@@ -11,8 +11,9 @@ from typing import Generic, TypeVar
 import psutil
 import torch
 
-from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest
-from inference.cache.kv import KvSlot
+from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest, KvNumerics
+from inference.cache.kv import KV_BUCKET, KvSlot
+from inference.cache.offload import Parking
 from inference.cache.prefix import SlotPool
 from inference.draft_loading import DraftFiles, check_vocabularies, find_draft_model, load_draft_model
 from inference.drafting.draft_model import DraftModel
@@ -42,7 +43,7 @@ class Runtime:
     """Lives in the worker thread; other threads only read its plain attributes.
 
     Attributes:
-        context: tokens of one slot.
+        context: most tokens of one slot.
         load_ms: start-up breakdown by step, milliseconds.
         draft_files: of the draft model, None if there is none.
     """
@@ -75,7 +76,7 @@ class Runtime:
     @property
     def slot_bytes(self) -> int:
         """Of one KV slot, with the one of the draft model beside it."""
-        return _slot_bytes(self.config, self.context, self.draft_files)
+        return _slot_bytes(self.config, self.context, self.options.kv, self.draft_files)
 
     def run(
         self,
@@ -87,7 +88,11 @@ class Runtime:
         reuse = self.options.use_cache and request.use_cache
         draft = request.draft or self.options.draft
         with torch.inference_mode():
-            slot, cached = self.slots.acquire(request.document, request.prompt, reuse=reuse, epoch=self.epoch)
+            # Healed tokens are no part of the answer; each has one byte at least.
+            room = request.max_new_tokens + len(request.heal.encode())
+            slot, cached = self.slots.acquire(
+                request.document, request.prompt, room, reuse=reuse, epoch=self.epoch
+            )
             return self.generator.generate(request, slot, cached, draft, emit, interrupted)
 
     def close_document(self, document: str) -> None:
@@ -133,7 +138,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     hardware = probe(options, config)
     clock.lap("probe")
     library = None if functions is None else functions.result
-    context, slots = plan_memory(options, config, prepared, draft_files)
+    context = plan_memory(options, config, prepared, draft_files)
     with torch.inference_mode():
         decoder = load_decoder(
             prepared.weights,
@@ -142,11 +147,12 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
             max_positions=context,
             on_fraction=lambda fraction: on_progress("Packing the weights.", fraction),
             library=library,
+            kv=options.kv,
         )
         clock.lap("pack")
         loaded, vocabulary = words.result()
         clock.lap("tokenizer")
-        pool = SlotPool(slots, lambda: decoder.new_slot(context))
+        pool = _slot_pool(options, decoder, context, draft_files)
         draft_model = None
         if draft_files is not None:
 
@@ -181,14 +187,14 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
 
 def plan_memory(
     options: EngineConfig, config: ModelConfig, prepared: PreparedModel, draft: DraftFiles | None = None
-) -> tuple[int, int]:
-    """Context length and number of KV slots; each has one of the draft model beside it.
+) -> int:
+    """Context length, which the budget holds at least once, with the draft model's slot beside it.
 
     Raises:
         NotEnoughMemory: the budget holds no slot, or the machine does not hold the models.
     """
     context = min(options.context, config.max_position, config.sliding_window or config.max_position)
-    per_slot = _slot_bytes(config, context, draft)
+    per_slot = _slot_bytes(config, context, options.kv, draft)
     budget = options.kv_budget_mb * MIB
     if per_slot > budget:
         raise NotEnoughMemory(
@@ -208,13 +214,24 @@ def plan_memory(
             f"Close programs, lower --context, {'leave out --draft-model, ' if draft else ''}"
             "or choose a smaller model.",
         )
-    return context, max(1, budget // per_slot)
+    return context
 
 
-def _slot_bytes(config: ModelConfig, context: int, draft: DraftFiles | None) -> int:
-    size = KvSlot.bytes_for(config, context, torch.float32)
+def _slot_pool(options: EngineConfig, decoder: Decoder, context: int, draft: DraftFiles | None) -> SlotPool:
+    bucket = KvSlot.bytes_for(decoder.config, KV_BUCKET, options.kv)
+    # A slot of the draft model is never longer than the one it follows.
+    with_draft = _slot_bytes(decoder.config, KV_BUCKET, options.kv, draft)
+    budget = options.kv_budget_mb * MIB * bucket // with_draft
+    parking = None
+    if decoder.device.type == "cuda" and options.kv_offload_mb:
+        parking = Parking(options.kv_offload_mb * MIB)
+    return SlotPool(budget, context, bucket // KV_BUCKET, decoder.new_slot, parking)
+
+
+def _slot_bytes(config: ModelConfig, context: int, kv: KvNumerics, draft: DraftFiles | None) -> int:
+    size = KvSlot.bytes_for(config, context, kv)
     if draft is not None:
-        size += KvSlot.bytes_for(draft.config, min(context, draft.longest), torch.float32)
+        size += KvSlot.bytes_for(draft.config, min(context, draft.longest), kv)
     return size
 
 

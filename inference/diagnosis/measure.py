@@ -75,10 +75,12 @@ class MemoryUse:
         packed: private copies of the weights, which no other process shares.
         mapped: the weights files, whose pages all processes share and the system may drop.
         mapped_resident: the part of them in memory for this process, None if unknown.
-        slot: of one KV slot, with the draft model's beside it; up to ``slots`` of them are made as documents
-            need them.
+        slot: of one KV slot that has grown to the whole context, with the draft model's beside it; ``slots``
+            of them fit into the budget, and more smaller ones.
         loaded: private memory of the whole process once the model was loaded.
         private: the same after the measurement, with the working memory of forward passes.
+        kv_budget: for all KV slots on the device; kv_used: what they take; kv_numerics: how they store rows.
+        kv_main: what they may take of main memory.
     """
 
     packed: int
@@ -89,11 +91,15 @@ class MemoryUse:
     context: int
     loaded: int
     private: int
+    kv_budget: int
+    kv_used: int
+    kv_numerics: str
+    kv_main: int
 
     @property
     def need(self) -> int:
-        """Private memory once all slots are in use."""
-        return self.private + self.slot * self.slots
+        """Private memory once the budget for KV slots is used up."""
+        return self.private + self.kv_main
 
 
 @dataclass(frozen=True)
@@ -219,15 +225,20 @@ def _memory(runtime: Runtime, loaded: int) -> MemoryUse:
         files.append(runtime.draft_files.prepared.weights)
     resident = [resident_bytes_of(file) for file in files]
     known = [part for part in resident if part is not None]
+    kv = runtime.slots.usage()
     return MemoryUse(
         packed=runtime.weight_bytes,
         mapped=sum(file.stat().st_size for file in files),
         mapped_resident=sum(known) if len(known) == len(files) else None,
         slot=runtime.slot_bytes,
-        slots=runtime.slots.limit,
+        slots=(runtime.options.kv_budget_mb << 20) // runtime.slot_bytes,
         context=runtime.context,
         loaded=loaded,
         private=private_bytes(),
+        kv_budget=kv.budget,
+        kv_used=kv.used,
+        kv_numerics=runtime.options.kv,
+        kv_main=kv.parking_budget if runtime.hardware.device.type == "cuda" else kv.budget,
     )
 
 
@@ -301,7 +312,7 @@ def _draft_model(runtime: Runtime) -> DraftModelUse | None:
         source=files.prepared.source,
         packed=decoder.weights.private_bytes,
         mapped=files.prepared.weights.stat().st_size,
-        slot=KvSlot.bytes_for(decoder.config, model.context, torch.float32),
+        slot=KvSlot.bytes_for(decoder.config, model.context, decoder.kv),
         context=model.context,
         forward_ms=_median_ms(decoder, slot, [0]),
     )

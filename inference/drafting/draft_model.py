@@ -55,9 +55,13 @@ class DraftModel:
 
     def new_slot(self, target: KvSlot) -> KvSlot:
         """Make the slot that follows one of the target's."""
-        slot = self._slots[target] = self.decoder.new_slot(self.context)
+        slot = self._slots[target] = self.decoder.new_slot(self.longest(target))
         slot.epoch = target.epoch
         return slot
+
+    def longest(self, target: KvSlot) -> int:
+        """Positions that the slot of one of the target's may need."""
+        return min(self.context, target.capacity)
 
     def follow_targets(self) -> None:
         """Forget what the target's slots do not hold any more."""
@@ -217,6 +221,9 @@ class DraftModelDrafter:
         if self._slot is None:
             self._slot = self._model.new_slot(self._target)
         slot, size, chunk = self._slot, len(self._sequence), self._model.prefill_chunk
+        longest = self._model.longest(self._target)
+        if slot.capacity < longest:
+            slot.resize(longest)
         start = self._agreeing = min(self._agree(), size - 1)
         slot.truncate(start)
         logits = None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from inference.api import KvNumerics
 from inference.cache.kv import KvSlot
 from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm
@@ -41,6 +42,7 @@ class Decoder:
         attention_tiles: tile sizes proven to give equal bits, see `attention.plan_rows`.
         library: compiled functions for the steps between the linear layers, None to use torch's.
         note: why there is no ``library``.
+        kv: how its slots store keys and values.
 
     Attributes:
         trees: whether a block may be a tree.
@@ -55,6 +57,7 @@ class Decoder:
         attention_tiles: tuple[int, ...] = (1,),
         library: Library | None = None,
         note: str = "",
+        kv: KvNumerics = "fp32",
     ) -> None:
         self.config = config
         self.weights = weights
@@ -63,6 +66,7 @@ class Decoder:
         self.fused = library is not None
         self.trees = self.fused
         self.note = note
+        self.kv = kv
         rope = RopeTable(config, max_positions, device)
         self._stack: TorchStack | FusedStack
         if library is not None:
@@ -71,8 +75,8 @@ class Decoder:
             self._stack = TorchStack(config, weights.layers, rope, attention_tiles)
 
     def new_slot(self, capacity: int) -> KvSlot:
-        """Empty float32 buffers for ``capacity`` tokens."""
-        return KvSlot(self.config, capacity, self.device, torch.float32)
+        """Empty buffers for ``capacity`` tokens."""
+        return KvSlot(self.config, capacity, self.device, self.kv)
 
     def forward(
         self,

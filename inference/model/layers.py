@@ -57,16 +57,15 @@ class TorchStack:
         assert tree is None
         config, first, rows = self._config, slot.length, x.shape[0]
         group = config.n_heads // config.n_kv_heads
-        groups = plan_rows(first, rows, group, self._tiles, x.device, slot.keys.dtype)
+        groups = plan_rows(first, rows, group, self._tiles, x.device, torch.float32)
         cos = self._rope.cos[first : first + rows].unsqueeze(1)
         sin = self._rope.sin[first : first + rows].unsqueeze(1)
         for index, layer in enumerate(self._layers):
             q, k, v = self._project(layer, x, rows)
             if config.rope_layers[index]:
                 q, k = self._rope.rotate(q, cos, sin), self._rope.rotate(k, cos, sin)
-            keys, values = slot.keys[index], slot.values[index]
-            keys[:, first : first + rows] = k.transpose(0, 1)
-            values[:, first : first + rows] = v.transpose(0, 1)
+            slot.store(index, first, k, v)
+            keys, values = slot.load(index, groups[-1].bucket)
             mixed = layer.out(attend(q, keys, values, groups, config.attention_scale))
             x = self._add(x, mixed)
             gate_up = layer.gate_up(rms_norm(x, layer.mlp_norm, config.rms_eps))

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
+from inference.api import KvNumerics
 from inference.errors import CorruptFile, NotEnoughMemory
 from inference.hardware import Hardware
 from inference.model.config import ModelConfig
@@ -31,6 +32,7 @@ def load_decoder(
     max_positions: int,
     on_fraction: Callable[[float], None] = lambda fraction: None,
     library: Callable[[], Library] | None = None,
+    kv: KvNumerics = "fp32",
 ) -> Decoder:
     """Map the file and pack its linear layers.
 
@@ -39,6 +41,7 @@ def load_decoder(
         max_positions: longest context that will be asked for, in tokens.
         on_fraction: told how far packing has come, 0 .. 1.
         library: gives the compiled functions, None to use torch's.
+        kv: how the decoder's slots store keys and values.
 
     Raises:
         CorruptFile: a tensor is missing or the file does not open.
@@ -69,9 +72,9 @@ def load_decoder(
         ) from error
     on_fraction(1.0)
     if functions is not None:
-        note = _misfit(config, weights, hardware, functions)
+        note = _misfit(config, weights, hardware, functions, kv)
     steps = None if note else functions
-    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles, steps, note)
+    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles, steps, note, kv)
 
 
 def _functions(hardware: Hardware, library: Callable[[], Library] | None) -> tuple[Library | None, str]:
@@ -90,11 +93,13 @@ def _functions(hardware: Hardware, library: Callable[[], Library] | None) -> tup
     return (None, wrong) if wrong else (functions, "")
 
 
-def _misfit(config: ModelConfig, weights: Weights, hardware: Hardware, functions: Library) -> str:
+def _misfit(
+    config: ModelConfig, weights: Weights, hardware: Hardware, functions: Library, kv: KvNumerics
+) -> str:
     """Why the steps between the linear layers cannot be compiled ones; empty if they can."""
     if not supports(config, weights.layers):
         return "they lack something that this model or its numerics need"
-    return fault(config, weights.layers, functions, hardware.attention_tiles) or ""
+    return fault(config, weights.layers, functions, hardware.attention_tiles, kv) or ""
 
 
 def _layer(reader: _Reader, index: int) -> Layer:

@@ -114,8 +114,10 @@ def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:
         ("packed weights", f"{megabytes(memory.packed)} private"),
         ("weights files", f"{megabytes(memory.mapped)} mapped and shared{now}"),
         (
-            "KV slots",
-            f"up to {memory.slots} of {megabytes(memory.slot)} ({memory.context} tokens each)",
+            "KV cache",
+            f"{megabytes(memory.kv_used)} of {megabytes(memory.kv_budget)} used, {memory.kv_numerics}; "
+            f"{megabytes(memory.slot)} for {memory.context} tokens, so {memory.slots} files of that length, "
+            "more if shorter",
         ),
     ]
     draft = measured.draft_model
@@ -135,7 +137,7 @@ def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:
         ),
         (
             "need",
-            f"{megabytes(memory.need)} private with all slots in use, beside the files; "
+            f"{megabytes(memory.need)} private with the KV budget used up, beside the files; "
             f"{megabytes(report.machine.memory.available)} were available",
         ),
     ]

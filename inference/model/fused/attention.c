@@ -5,6 +5,7 @@
  * the block counts with weight 0.)
  */
 #include <math.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #ifdef _OPENMP
@@ -19,6 +20,7 @@ int omp_get_thread_num(void); /* compilers without a thread library of their own
 
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t whole_lanes __attribute__((vector_size(64), aligned(4), may_alias));
+typedef int8_t small_lanes __attribute__((vector_size(16), aligned(1), may_alias));
 
 static inline lanes all(float x) { return x - (lanes){0}; }
 static inline lanes pick(whole_lanes mask, lanes yes, lanes no) {
@@ -84,6 +86,10 @@ static inline float softmax(float *score, int64_t n, int64_t length) {
   return 1.0f / sum;
 }
 
+static inline lanes widened(const int8_t *x, float scale) {
+  return __builtin_convertvector(*(const small_lanes *)x, lanes) * scale;
+}
+
 /* Sums of n values weighted by MIX_QUERIES queries' softmax, positions in order; 4 * LANES columns. */
 static inline void mix(const float *value, int dim, int64_t n, const float *const *weight, int count,
                        const float *inverse, float *const *out) {
@@ -121,6 +127,29 @@ static inline float tree_softmax(float *score, int64_t first, int row, int depth
   return inverse;
 }
 
+/* mix() of values in int8: the sums of the float32 numbers that they stand for. */
+static inline void mix_int8(const int8_t *value, const float *scale, int dim, int64_t n,
+                            const float *const *weight, int count, const float *inverse, float *const *out) {
+  lanes sum[MIX_QUERIES][4];
+  for (int j = 0; j < MIX_QUERIES; j++)
+    for (int c = 0; c < 4; c++) sum[j][c] = all(0.0f);
+  for (int64_t p = 0; p < n; p++) {
+    const int8_t *row = value + p * dim;
+    lanes a = widened(row, scale[p]), b = widened(row + LANES, scale[p]);
+    lanes c = widened(row + 2 * LANES, scale[p]), d = widened(row + 3 * LANES, scale[p]);
+#pragma GCC unroll 4
+    for (int j = 0; j < MIX_QUERIES; j++) {
+      float w = weight[j][p];
+      sum[j][0] = a * w + sum[j][0];
+      sum[j][1] = b * w + sum[j][1];
+      sum[j][2] = c * w + sum[j][2];
+      sum[j][3] = d * w + sum[j][3];
+    }
+  }
+  for (int j = 0; j < count; j++)
+    for (int c = 0; c < 4; c++) *(lanes *)(out[j] + c * LANES) = sum[j][c] * inverse[j];
+}
+
 #if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -145,13 +174,17 @@ static inline float tree_softmax(float *score, int64_t first, int row, int depth
       row[i + step] = SHUFFLE(a, b, high);           \
     }
 
-/* [KEYS, dim] -> [dim, KEYS] */
-static inline void transpose(const float *key, int dim, float *out) {
+/* [KEYS, dim] -> [dim, KEYS] in float32; with scales [KEYS] (else NULL) the keys are int8. */
+static inline __attribute__((always_inline)) void transpose(const float *key, const float *scale, int dim,
+                                                            float *out) {
   for (int half = 0; half < KEYS; half += LANES)
     for (int d = 0; d < dim; d += LANES) {
       lanes row[LANES];
 #pragma GCC unroll 16
-      for (int i = 0; i < LANES; i++) row[i] = *(const lanes *)(key + (half + i) * dim + d);
+      for (int i = 0; i < LANES; i++) {
+        int64_t at = (half + i) * dim + d;
+        row[i] = scale ? widened((const int8_t *)key + at, scale[half + i]) : *(const lanes *)(key + at);
+      }
       EXCHANGE(8, LOW_8, HIGH_8)
       EXCHANGE(4, LOW_4, HIGH_4)
       EXCHANGE(2, LOW_2, HIGH_2)
@@ -180,11 +213,12 @@ int64_t draftline_attention_work(int heads, int kv_heads, int dim, int block, in
  * out [rows, heads * dim]. dim must be a multiple of 4 * LANES, capacity of KEYS. Units of `block` rows
  * and one key head are divided among the threads of the region that calls; work holds
  * draftline_attention_work floats for each. depth and path: see struct block in forward.c; at most MAX_TREE
- * rows. */
+ * rows. With key_scales and value_scales [kv_heads, capacity] (else NULL) keys and values are int8, and the
+ * result has the bits of attention over the float32 numbers that they stand for. */
 void draftline_attention(const float *query, const float *keys, const float *values, int rows, int heads,
                          int kv_heads, int dim, int64_t capacity, int64_t first, float factor, int block,
                          float *work, int64_t work_size, float *out, const int32_t *depth,
-                         const int32_t *path) {
+                         const int32_t *path, const float *key_scales, const float *value_scales) {
   int group = heads / kv_heads, units = (rows + block - 1) / block * kv_heads;
 #pragma omp for schedule(dynamic)
   for (int unit = 0; unit < units; unit++) {
@@ -197,11 +231,14 @@ void draftline_attention(const float *query, const float *keys, const float *val
     int stop = start + block < rows ? start + block : rows, queries = (stop - start) * group;
     int64_t length = first + stop, padded = (length + KEYS - 1) / KEYS * KEYS;
     float *inverse = score + padded * queries, *transposed = inverse + queries;
-    const float *key = keys + h * capacity * dim, *value = values + h * capacity * dim;
+    int64_t base = h * capacity; /* the head's first row */
     const float *in[DOT_QUERIES], *weight[MIX_QUERIES];
     float *to[DOT_QUERIES];
     for (int64_t p = 0; p < padded; p += KEYS) {
-      transpose(key + p * dim, dim, transposed);
+      if (key_scales)
+        transpose((const float *)((const int8_t *)keys + (base + p) * dim), key_scales + base + p, dim, transposed);
+      else
+        transpose(keys + (base + p) * dim, NULL, dim, transposed);
       for (int from = 0; from < queries; from += DOT_QUERIES) {
         int count = queries - from < DOT_QUERIES ? queries - from : DOT_QUERIES;
         for (int j = 0; j < DOT_QUERIES; j++) {
@@ -225,7 +262,11 @@ void draftline_attention(const float *query, const float *keys, const float *val
           weight[j] = score + q * padded;
           to[j] = out + ((int64_t)(start + q / group) * heads + h * group + q % group) * dim + column;
         }
-        mix(value + column, dim, length, weight, count, inverse + from, to);
+        if (value_scales)
+          mix_int8((const int8_t *)values + base * dim + column, value_scales + base, dim, length, weight,
+                   count, inverse + from, to);
+        else
+          mix(values + base * dim + column, dim, length, weight, count, inverse + from, to);
       }
     }
   }

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import torch
 
+from inference.api import KvNumerics
 from inference.cache.kv import KV_BUCKET, KvSlot
 from inference.model.config import ModelConfig
 from inference.model.fused.huge_pages import Arena
@@ -48,7 +49,11 @@ def product_fault(library: Library) -> str | None:
 
 
 def fault(
-    config: ModelConfig, layers: tuple[Layer, ...], library: Library, tiles: tuple[int, ...]
+    config: ModelConfig,
+    layers: tuple[Layer, ...],
+    library: Library,
+    tiles: tuple[int, ...],
+    kv: KvNumerics = "fp32",
 ) -> str | None:
     """What is wrong with the compiled functions on the first layers of this model, None if nothing."""
     some = layers[:_LAYERS]
@@ -58,10 +63,11 @@ def fault(
     x = torch.randn(_ROWS, config.hidden_size, generator=generator)
 
     def slot() -> KvSlot:
-        filled = KvSlot(config, 2 * KV_BUCKET, torch.device("cpu"), torch.float32)
+        filled = KvSlot(config, 2 * KV_BUCKET, torch.device("cpu"), kv)
         again = torch.Generator().manual_seed(23)
-        filled.keys.normal_(generator=again)
-        filled.values.normal_(generator=again)
+        shape = (2, filled.capacity, config.n_kv_heads, config.head_dim)
+        for layer in range(config.n_layers):
+            filled.store(layer, 0, *torch.randn(shape, generator=again))
         filled.tokens = [0] * (KV_BUCKET - 9)
         return filled
 

@@ -13,14 +13,16 @@ void draftline_add_norm(float *x, const float *update, const float *update_scale
 void draftline_silu(const float *y, const float *y_scale, int rows, int inner, uint8_t *q, float *scale);
 void draftline_rotate(const float *y, const float *y_scale, const float *bias, int rows, int heads,
                       int kv_heads, int dim, const float *cosine, const float *sine, const int32_t *depth,
-                      float *query, float *keys, float *values, int64_t capacity, int64_t first);
+                      float *query, float *keys, float *values, int64_t capacity, int64_t first,
+                      float *key_scales, float *value_scales);
 void draftline_attention(const float *query, const float *keys, const float *values, int rows, int heads,
                          int kv_heads, int dim, int64_t capacity, int64_t first, float factor, int block,
-                         float *work, int64_t work_size, float *out, const int32_t *depth, const int32_t *path);
+                         float *work, int64_t work_size, float *out, const int32_t *depth, const int32_t *path,
+                         const float *key_scales, const float *value_scales);
 void draftline_product(const uint8_t *q, int rows, int inputs, int outputs, const int8_t *weight,
                        const int32_t *offset, const float *scale, float *y);
 
-/* These three are mirrored by library.py. */
+/* These four are mirrored by library.py. */
 struct linear {
   const int8_t *weight;
   const int32_t *offset;
@@ -46,8 +48,9 @@ struct block {
   int64_t rows, first;
   const float *cosine, *sine; /* of position `first` */
   const int32_t *depth, *path;
-  float *keys, *values; /* of the first layer */
-  int64_t layer_stride, capacity;
+  float *const *keys, *const *values;             /* of each layer */
+  float *const *key_scales, *const *value_scales; /* the same; NULL where keys and values are float32 */
+  int64_t capacity;
   float *scale, *y, *query, *mixed, *work;
   uint8_t *q;
   int64_t unit, work_size; /* of attention */
@@ -60,14 +63,17 @@ static void product(const struct linear *linear, const struct block *b) {
 
 static void run_layer(const struct model *m, const struct layer *layer, int index, const struct block *b) {
   int rows = (int)b->rows;
-  float *keys = b->keys + index * b->layer_stride, *values = b->values + index * b->layer_stride;
+  float *keys = b->keys[index], *values = b->values[index];
+  float *key_scales = b->key_scales ? b->key_scales[index] : NULL;
+  float *value_scales = b->value_scales ? b->value_scales[index] : NULL;
   draftline_add_norm(b->x, index ? b->y : NULL, b->scale, rows, m->hidden, layer->attention_norm, m->eps, b->q,
                      b->scale);
   product(&layer->qkv, b);
   draftline_rotate(b->y, b->scale, layer->qkv.bias, rows, m->heads, m->kv_heads, m->dim, b->cosine, b->sine,
-                   b->depth, b->query, keys, values, b->capacity, b->first);
+                   b->depth, b->query, keys, values, b->capacity, b->first, key_scales, value_scales);
   draftline_attention(b->query, keys, values, rows, m->heads, m->kv_heads, m->dim, b->capacity, b->first,
-                      m->factor, (int)b->unit, b->work, b->work_size, b->mixed, b->depth, b->path);
+                      m->factor, (int)b->unit, b->work, b->work_size, b->mixed, b->depth, b->path,
+                      key_scales, value_scales);
   draftline_quantize(b->mixed, rows, m->heads * m->dim, b->q, b->scale);
   product(&layer->out, b);
   draftline_add_norm(b->x, b->y, b->scale, rows, m->hidden, layer->mlp_norm, m->eps, b->q, b->scale);

@@ -40,6 +40,13 @@ static inline void quantize_row(const float *restrict x, int n, uint8_t *restric
   *scale = most * (1.0f / 127.0f);
 }
 
+/* int8, symmetric, one scale; the levels of inference/cache/int8_rows.py. */
+static inline void quantize_signed(const float *restrict x, int n, int8_t *restrict q, float *restrict scale) {
+  float most = peak(x, n), inverse = 1.0f / most * 127.0f;
+  for (int i = 0; i < n; i++) q[i] = (int8_t)(int32_t)nearbyintf(x[i] * inverse);
+  *scale = most * (1.0f / 127.0f);
+}
+
 static inline float mean_square(const float *restrict x, int n) {
   float lane[LANES] = {0};
   int i = 0;
@@ -116,10 +123,11 @@ void draftline_silu(const float *y, const float *y_scale, int rows, int inner, u
 /* y [rows, (heads + 2 * kv_heads) * dim] with its row scales -> rotated queries [rows, heads, dim]; rotated
  * keys and values into [kv_heads, capacity, dim] from row first on. cosine, sine: [.., dim] from position first
  * on, the sine with the sign of the rotate-half form. Row r stands at position first + depth[r], first + r if
- * depth is NULL. */
+ * depth is NULL. With key_scales and value_scales [kv_heads, capacity] (else NULL) keys and values are int8. */
 void draftline_rotate(const float *y, const float *y_scale, const float *bias, int rows, int heads,
                       int kv_heads, int dim, const float *cosine, const float *sine, const int32_t *depth,
-                      float *query, float *keys, float *values, int64_t capacity, int64_t first) {
+                      float *query, float *keys, float *values, int64_t capacity, int64_t first,
+                      float *key_scales, float *value_scales) {
   int half = dim / 2, width = (heads + 2 * kv_heads) * dim;
 #pragma omp for schedule(static)
   for (int r = 0; r < rows; r++) {
@@ -132,16 +140,23 @@ void draftline_rotate(const float *y, const float *y_scale, const float *bias, i
       if (bias)
         for (int i = 0; i < dim; i++) plain[i] += bias[h * dim + i];
       if (h >= heads + kv_heads) {
-        memcpy(values + ((int64_t)(h - heads - kv_heads) * capacity + first + r) * dim, plain,
-               sizeof(float) * dim);
+        int64_t at = (int64_t)(h - heads - kv_heads) * capacity + first + r;
+        if (value_scales)
+          quantize_signed(plain, dim, (int8_t *)values + at * dim, value_scales + at);
+        else
+          memcpy(values + at * dim, plain, sizeof(float) * dim);
         continue;
       }
-      float *restrict out = h < heads ? query + ((int64_t)r * heads + h) * dim
-                                      : keys + ((int64_t)(h - heads) * capacity + first + r) * dim;
+      float rotated[MAX_DIM];
+      int64_t at = (int64_t)(h - heads) * capacity + first + r; /* of a key */
+      float *restrict out = h < heads    ? query + ((int64_t)r * heads + h) * dim
+                            : key_scales ? rotated
+                                         : keys + at * dim;
       for (int i = 0; i < half; i++) {
         out[i] = plain[i] * c[i] + plain[i + half] * s[i];
         out[i + half] = plain[i + half] * c[i + half] + plain[i] * s[i + half];
       }
+      if (h >= heads && key_scales) quantize_signed(out, dim, (int8_t *)keys + at * dim, key_scales + at);
     }
   }
 }

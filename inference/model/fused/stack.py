@@ -100,6 +100,7 @@ class FusedStack:
         work_size = self._library.attention_work(heads, kv_heads, dim, unit, first + rows)
         if self._work.numel() < work_size * threads:
             self._work = torch.empty(work_size * threads)
+        layers = [_addresses(kind) for kind in slot.buffers]
         block = BlockStruct(
             x.data_ptr(),
             rows,
@@ -108,9 +109,7 @@ class FusedStack:
             self._rope.sin[first:].data_ptr(),
             None if tree is None else tree.depth.data_ptr(),
             None if tree is None else tree.path.data_ptr(),
-            slot.keys.data_ptr(),
-            slot.values.data_ptr(),
-            slot.keys.stride(0),
+            *(None if array is None else ctypes.addressof(array) for array in layers),
             slot.capacity,
             scale.data_ptr(),
             y.data_ptr(),
@@ -128,6 +127,11 @@ class FusedStack:
 def _struct(layer: Layer) -> LayerStruct:
     linears = (_compiled(linear).struct for linear in (layer.qkv, layer.out, layer.gate_up, layer.down))
     return LayerStruct(layer.attn_norm.data_ptr(), layer.mlp_norm.data_ptr(), *linears)
+
+
+def _addresses(tensors: list[torch.Tensor]) -> ctypes.Array[ctypes.c_void_p] | None:
+    """A C array of where the tensors begin; None for none."""
+    return (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors)) if tensors else None
 
 
 def _compiled(linear: Linear) -> CompiledLinear:

@@ -70,7 +70,11 @@ def test_json_of_a_model(
     }
     assert measured["choices"]["bit_exact"] is True
     assert sum(kernel["chosen"] for kernel in measured["choices"]["kernels"]) == 1
-    assert measured["memory"]["need"] > measured["memory"]["packed"] > 0
+    memory = measured["memory"]
+    assert memory["need"] > memory["packed"] > 0
+    assert memory["kv_budget"] == 512 << 20 and memory["kv_used"] == 0 and memory["kv_numerics"] == "fp32"
+    assert memory["slots"] == memory["kv_budget"] // memory["slot"]
+    assert memory["need"] == memory["private"] + memory["kv_budget"]
     assert measured["start_up"]["steps"]["pack"] > 0
     assert measured["fill_in_the_middle"] is True
     converted = [file for file in report["files"]["stored"] if file["source"] == str(looping_model)]
@@ -186,7 +190,7 @@ MEASURED = Measured(
         (1, 4, 16), True, "", True, (),
     ),
     StartUp(1.0, 1.0, {"pack": 1.0}),
-    MemoryUse(GB, GB, None, GB // 10, 5, 4096, GB, GB),
+    MemoryUse(GB, GB, None, GB // 10, 5, 4096, GB, GB, GB // 2, 0, "fp32", GB // 2),
     Speed({1: 30.0, 8: 40.0, 16: 50.0}, 33.0, 500.0),
     SelfTest(40, (1, 40), ()),
     True,

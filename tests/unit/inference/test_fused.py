@@ -94,6 +94,7 @@ def test_attention(library: Library, heads: int, kv_heads: int, dim: int) -> Non
         library.attention(
             part.data_ptr(), keys.data_ptr(), values.data_ptr(), stop - start, heads, kv_heads, dim,
             capacity, first + start, dim**-0.5, block, work.data_ptr(), size, out.data_ptr(), None, None,
+            None, None,
         )  # fmt: skip
         return out
 

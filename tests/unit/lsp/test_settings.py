@@ -26,6 +26,8 @@ def test_all_keys() -> None:
         "threads": 3,
         "context": 2048,
         "kvBudget": 99,
+        "kvNumerics": "int8",
+        "kvOffload": 0,
         "prefillChunk": 64,
         "noCache": True,
         "maxNewTokens": 32,
@@ -41,7 +43,20 @@ def test_all_keys() -> None:
     settings, warnings, unknown = merge(Settings(), {"draftline": values})
     assert not warnings and not unknown
     assert settings.engine_config() == EngineConfig(
-        "other", "bf16", "none", "cuda:1", "torch", 3, 2048, 99, 64, False, True, draft_model="small"
+        "other",
+        "bf16",
+        "none",
+        "cuda:1",
+        "torch",
+        3,
+        2048,
+        99,
+        64,
+        False,
+        True,
+        draft_model="small",
+        kv="int8",
+        kv_offload_mb=0,
     )
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
@@ -63,6 +78,8 @@ def test_all_keys() -> None:
         ("model", "", "a text"),
         ("draftModel", 1, "a text"),
         ("device", "tpu", "cpu, cuda, mps"),
+        ("kvNumerics", "int4", "one of fp32, int8"),
+        ("kvOffload", -1, "a whole number from 0"),
     ],
 )
 def test_an_invalid_value_is_named_with_what_is_accepted(key: str, value: object, accepted: str) -> None:
