@@ -36,7 +36,7 @@ class EngineConfig:
         use_cache: reuse KV of earlier requests.
         allow_download: fetch missing weights without asking again.
         queue_limit: requests that may wait; more are refused with ``queue-full``.
-        kv: how keys and values are stored; "int8" takes about a quarter of the memory, and rounds.
+        kv: how keys and values are stored; "int8" takes less than a third of the memory, and rounds.
         kv_offload_mb: MiB of main memory for the slots that give way on a CUDA device; 0 drops them.
     """
 

@@ -14,6 +14,7 @@
 #define LANES 16
 #define DOT_QUERIES 8 /* queries that share one pass over keys in registers */
 #define MIX_QUERIES 4
+#define KEY_GROUP 16 /* numbers of an int8 key that share a scale; as in rows.c */
 
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t whole_lanes __attribute__((vector_size(64), aligned(4), may_alias));
@@ -105,11 +106,14 @@ static inline void transpose(const float *key, int dim, float *out) {
       for (int l = 0; l < LANES; l++) out[(d + i) * LANES + l] = key[l * dim + d + i];
 }
 
-/* The same for keys in int8 with a scale for each. */
+/* The same for keys in int8 with scales [LANES, dim / KEY_GROUP]. */
 static inline void transpose_int8(const int8_t *key, const float *scale, int dim, float *out) {
   for (int d = 0; d < dim; d += 16)
     for (int i = 0; i < 16; i++)
-      for (int l = 0; l < LANES; l++) out[(d + i) * LANES + l] = (float)key[l * dim + d + i] * scale[l];
+      for (int l = 0; l < LANES; l++) {
+        float s = scale[(l * dim + d) / KEY_GROUP];
+        out[(d + i) * LANES + l] = (float)key[l * dim + d + i] * s;
+      }
 }
 
 static inline lanes widened(const int8_t *x, float scale) {
@@ -157,8 +161,9 @@ int64_t draftline_attention_work(int heads, int kv_heads, int dim, int block, in
 /* Grouped queries [rows, heads, dim] at positions first .. over keys and values [kv_heads, capacity, dim];
  * out [rows, heads * dim]. dim must be a multiple of 4 * LANES, capacity of LANES. Units of `block` rows
  * and one key head are divided among at most `threads` threads; work holds draftline_attention_work floats
- * for each. With key_scales and value_scales [kv_heads, capacity] (else NULL) keys and values are int8, and
- * the result has the bits of attention over the float32 numbers that they stand for. */
+ * for each. With key_scales [kv_heads, capacity, dim / KEY_GROUP] and value_scales [kv_heads, capacity] (else
+ * NULL) keys and values are int8, and the result has the bits of attention over the float32 numbers that they
+ * stand for. */
 void draftline_attention(const float *query, const float *keys, const float *values, int rows, int heads,
                          int kv_heads, int dim, int64_t capacity, int64_t first, float factor, int block,
                          int threads, float *work, int64_t work_size, float *out, const float *key_scales,
@@ -183,7 +188,8 @@ void draftline_attention(const float *query, const float *keys, const float *val
     float *to[DOT_QUERIES];
     for (int64_t p = 0; p < padded; p += LANES) {
       if (key_scales)
-        transpose_int8((const int8_t *)keys + (base + p) * dim, key_scales + base + p, dim, transposed);
+        transpose_int8((const int8_t *)keys + (base + p) * dim, key_scales + (base + p) * (dim / KEY_GROUP), dim,
+                       transposed);
       else
         transpose(keys + (base + p) * dim, dim, transposed);
       for (int from = 0; from < queries; from += DOT_QUERIES) {
