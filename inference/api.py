@@ -38,7 +38,7 @@ class EngineConfig:
         queue_limit: requests that may wait; more are refused with ``queue-full``.
         draft_model: a smaller model of the same vocabulary that drafts in "auto", named as ``model`` is; None
             for none. Its weights, and a KV slot of its own for each of the model's, need memory too.
-        kv: how keys and values are stored; "int8" takes about a quarter of the memory, and rounds.
+        kv: how keys and values are stored; "int8" takes less than a third of the memory, and rounds.
         kv_offload_mb: MiB of main memory for the slots that give way on a CUDA device; 0 drops them.
     """
 

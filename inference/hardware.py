@@ -199,8 +199,10 @@ def choose_attention_tiles(model: ModelConfig) -> tuple[tuple[int, ...], bool]:
 
 
 def attention_ignores_capacity(model: ModelConfig, tiles: tuple[int, ...]) -> bool:
-    """Whether a slot that has grown, or that holds int8, gives the same bits: only the distance in memory from
-    one head to the next differs."""
+    """Whether a slot that has grown, or that holds int8, gives the same bits.
+
+    Only the distance in memory from one head to the next differs.
+    """
     generator = torch.Generator().manual_seed(29)
     heads, kv_heads, dim = model.n_heads, model.n_kv_heads, model.head_dim
     query = torch.randn(FIXED_TILE + 1, heads, dim, generator=generator)
@@ -208,9 +210,10 @@ def attention_ignores_capacity(model: ModelConfig, tiles: tuple[int, ...]) -> bo
     first, cpu = KV_BUCKET - FIXED_TILE - 1, torch.device("cpu")
     groups = plan_rows(first, FIXED_TILE + 1, heads // kv_heads, tiles, cpu, torch.float32)
     found = [
-        attend(query, *kv, groups, model.attention_scale) for kv in (wide, wide[:, :, :KV_BUCKET].clone())
+        attend(query, keys, values, groups, model.attention_scale)
+        for keys, values in (wide, wide[:, :, :KV_BUCKET].clone())
     ]
-    return torch.equal(*found)
+    return torch.equal(found[0], found[1])
 
 
 def dense_rows_agree(model: ModelConfig, dtype: torch.dtype) -> bool:

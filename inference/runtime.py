@@ -217,15 +217,22 @@ def plan_memory(
     return context
 
 
+def slots_budget(options: EngineConfig, config: ModelConfig, draft: DraftFiles | None) -> int:
+    """Bytes of the KV budget for the slots of the model itself.
+
+    A slot of the draft model is never longer than the one it follows, so the rest is enough for those.
+    """
+    with_draft = _slot_bytes(config, KV_BUCKET, options.kv, draft)
+    return options.kv_budget_mb * MIB * KvSlot.bytes_for(config, KV_BUCKET, options.kv) // with_draft
+
+
 def _slot_pool(options: EngineConfig, decoder: Decoder, context: int, draft: DraftFiles | None) -> SlotPool:
-    bucket = KvSlot.bytes_for(decoder.config, KV_BUCKET, options.kv)
-    # A slot of the draft model is never longer than the one it follows.
-    with_draft = _slot_bytes(decoder.config, KV_BUCKET, options.kv, draft)
-    budget = options.kv_budget_mb * MIB * bucket // with_draft
+    position = KvSlot.bytes_for(decoder.config, KV_BUCKET, options.kv) // KV_BUCKET
     parking = None
     if decoder.device.type == "cuda" and options.kv_offload_mb:
         parking = Parking(options.kv_offload_mb * MIB)
-    return SlotPool(budget, context, bucket // KV_BUCKET, decoder.new_slot, parking)
+    budget = slots_budget(options, decoder.config, draft)
+    return SlotPool(budget, context, position, decoder.new_slot, parking)
 
 
 def _slot_bytes(config: ModelConfig, context: int, kv: KvNumerics, draft: DraftFiles | None) -> int:

@@ -1,7 +1,7 @@
 """Negative log-likelihood of a text under one numerics, in a process of its own.
 
-``python tests/perplexity.py MODEL NUMERICS KV < text`` prints JSON: ``nll`` (sum, nats), ``tokens``, ``argmax``,
-``kernel``.
+``python tests/perplexity.py MODEL NUMERICS KV < text`` prints JSON: ``nll`` (sum, nats), ``tokens``,
+``argmax``, ``kernel``.
 """
 
 from __future__ import annotations

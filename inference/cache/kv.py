@@ -32,7 +32,8 @@ class KvSlot:
     Attributes:
         keys, values: of each layer [kv heads, capacity, head dim], in position order, rotated keys; float32
             or int8. Unused rows are finite (zero or left over), never NaN: masked out they contribute 0.
-        key_scales, value_scales: float32 [kv heads, capacity] of each layer; none in float32.
+        key_scales, value_scales: float32 [kv heads, capacity, scales] of each layer, see `int8_rows`; none in
+            float32.
         tokens: the ids whose keys and values are stored; its length is the length pointer.
         epoch: numerics epoch the contents belong to; another epoch means other bits.
     """
@@ -52,8 +53,9 @@ class KvSlot:
         scaled = config.n_layers if numerics == "int8" else 0
         self.keys = [self._zeros(rows, dtype) for _ in range(config.n_layers)]
         self.values = [self._zeros(rows, dtype) for _ in range(config.n_layers)]
-        self.key_scales = [self._zeros(rows[:2], torch.float32) for _ in range(scaled)]
-        self.value_scales = [self._zeros(rows[:2], torch.float32) for _ in range(scaled)]
+        per_key = config.head_dim // int8_rows.key_group(config.head_dim)
+        self.key_scales = [self._zeros((*rows[:2], per_key), torch.float32) for _ in range(scaled)]
+        self.value_scales = [self._zeros((*rows[:2], 1), torch.float32) for _ in range(scaled)]
 
     def _zeros(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
         return torch.zeros(shape, dtype=dtype, device=self._device)
@@ -132,8 +134,9 @@ class KvSlot:
         """Write new rows, float32 [rows, kv heads, head dim], to the positions first .."""
         stop = first + keys.shape[0]
         if self.numerics == "int8":
-            keys, key_scales = int8_rows.quantize(keys)
-            values, value_scales = int8_rows.quantize(values)
+            dim = keys.shape[-1]
+            keys, key_scales = int8_rows.quantize(keys, int8_rows.key_group(dim))
+            values, value_scales = int8_rows.quantize(values, dim)
             self.key_scales[layer][:, first:stop] = key_scales.transpose(0, 1)
             self.value_scales[layer][:, first:stop] = value_scales.transpose(0, 1)
         self.keys[layer][:, first:stop] = keys.transpose(0, 1)
@@ -152,5 +155,6 @@ class KvSlot:
     @staticmethod
     def bytes_for(config: ModelConfig, capacity: int, numerics: KvNumerics) -> int:
         """Memory of one slot."""
-        row = config.head_dim + 4 if numerics == "int8" else 4 * config.head_dim
-        return 2 * config.n_layers * config.n_kv_heads * row * whole_buckets(capacity)
+        dim = config.head_dim
+        row = 2 * dim + 4 * (dim // int8_rows.key_group(dim) + 1) if numerics == "int8" else 2 * 4 * dim
+        return config.n_layers * config.n_kv_heads * row * whole_buckets(capacity)

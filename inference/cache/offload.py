@@ -1,7 +1,7 @@
 """Main memory behind a GPU's: slots that must leave the device wait here, least recently used first to go.
 
-The idea of swapping to the CPU in PagedAttention (arXiv 2309.06180), for whole slots. Copying a slot back takes
-milliseconds, reading its prompt again a hundred times as long.
+The swapping to the CPU of PagedAttention (arXiv 2309.06180), for whole slots: bringing one back moves some
+megabytes over the bus, reading its prompt again computes it all. Untested on hardware.
 """
 
 from __future__ import annotations

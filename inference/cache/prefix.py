@@ -13,7 +13,7 @@ from inference.cache.offload import Parking
 from inference.errors import NotEnoughMemory
 
 # Rows are copied from another slot if they save reading this many tokens: a forward over fewer takes hardly
-# longer than one over a single token, which must run anyway. Copying them takes a thousandth of that.
+# longer than one over a single token, which must run anyway. Copying is next to nothing beside a forward.
 WORTHWHILE_PREFIX = 32
 # If continuing in a document's own slot would overwrite this many tokens, its text of before is kept beside
 # it as long as nobody else needs the room: going back and forth between two places reads neither again.
@@ -103,9 +103,9 @@ class SlotPool:
         own = sorted((slot for slot in slots if slot.document == document), key=rank)
         target = own[-1] if own else None
         donor = max(slots, key=rank, default=None)
-        if target is not None and reuse and target.epoch == epoch:
-            if target.length - reusable(target) >= WORTHWHILE_REST:
-                target = self._second(own, capacity)
+        valid = target is not None and reuse and target.epoch == epoch
+        if target is not None and valid and target.length - reusable(target) >= WORTHWHILE_REST:
+            target = self._second(own, capacity)
         has = 0 if target is None else reusable(target)
         if donor is not None and (donor is target or reusable(donor) < has + WORTHWHILE_PREFIX):
             donor = None

@@ -298,7 +298,6 @@ def _median_ms(decoder: Decoder, slot: KvSlot, block: list[int]) -> float:
 
 
 def _draft_model(runtime: Runtime) -> DraftModelUse | None:
-    import torch
 
     from inference.cache.kv import KvSlot
 

@@ -17,6 +17,7 @@ int omp_get_thread_num(void); /* compilers without a thread library of their own
 #define KEYS 32       /* one pass of queries over so many */
 #define DOT_QUERIES 8 /* queries that share one pass over keys in registers */
 #define MIX_QUERIES 4
+#define KEY_GROUP LANES /* numbers of an int8 key that share a scale; as in rows.c */
 
 typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t whole_lanes __attribute__((vector_size(64), aligned(4), may_alias));
@@ -174,7 +175,7 @@ static inline void mix_int8(const int8_t *value, const float *scale, int dim, in
       row[i + step] = SHUFFLE(a, b, high);           \
     }
 
-/* [KEYS, dim] -> [dim, KEYS] in float32; with scales [KEYS] (else NULL) the keys are int8. */
+/* [KEYS, dim] -> [dim, KEYS] in float32; with scales [KEYS, dim / KEY_GROUP] (else NULL) the keys are int8. */
 static inline __attribute__((always_inline)) void transpose(const float *key, const float *scale, int dim,
                                                             float *out) {
   for (int half = 0; half < KEYS; half += LANES)
@@ -183,7 +184,7 @@ static inline __attribute__((always_inline)) void transpose(const float *key, co
 #pragma GCC unroll 16
       for (int i = 0; i < LANES; i++) {
         int64_t at = (half + i) * dim + d;
-        row[i] = scale ? widened((const int8_t *)key + at, scale[half + i]) : *(const lanes *)(key + at);
+        row[i] = scale ? widened((const int8_t *)key + at, scale[at / KEY_GROUP]) : *(const lanes *)(key + at);
       }
       EXCHANGE(8, LOW_8, HIGH_8)
       EXCHANGE(4, LOW_4, HIGH_4)
@@ -213,8 +214,9 @@ int64_t draftline_attention_work(int heads, int kv_heads, int dim, int block, in
  * out [rows, heads * dim]. dim must be a multiple of 4 * LANES, capacity of KEYS. Units of `block` rows
  * and one key head are divided among the threads of the region that calls; work holds
  * draftline_attention_work floats for each. depth and path: see struct block in forward.c; at most MAX_TREE
- * rows. With key_scales and value_scales [kv_heads, capacity] (else NULL) keys and values are int8, and the
- * result has the bits of attention over the float32 numbers that they stand for. */
+ * rows. With key_scales [kv_heads, capacity, dim / KEY_GROUP] and value_scales [kv_heads, capacity] (else NULL)
+ * keys and values are int8, and the result has the bits of attention over the float32 numbers that they stand
+ * for. */
 void draftline_attention(const float *query, const float *keys, const float *values, int rows, int heads,
                          int kv_heads, int dim, int64_t capacity, int64_t first, float factor, int block,
                          float *work, int64_t work_size, float *out, const int32_t *depth,
@@ -236,7 +238,8 @@ void draftline_attention(const float *query, const float *keys, const float *val
     float *to[DOT_QUERIES];
     for (int64_t p = 0; p < padded; p += KEYS) {
       if (key_scales)
-        transpose((const float *)((const int8_t *)keys + (base + p) * dim), key_scales + base + p, dim, transposed);
+        transpose((const float *)((const int8_t *)keys + (base + p) * dim),
+                  key_scales + (base + p) * (dim / KEY_GROUP), dim, transposed);
       else
         transpose(keys + (base + p) * dim, NULL, dim, transposed);
       for (int from = 0; from < queries; from += DOT_QUERIES) {

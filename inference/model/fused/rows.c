@@ -19,6 +19,7 @@
 #define ZERO_POINT 128
 #define MAX_INNER 65536 /* longest row of the MLP; checked by the caller */
 #define MAX_DIM 256
+#define KEY_GROUP 16 /* numbers of an int8 key that share a scale; as in inference/cache/int8_rows.py */
 
 static inline float peak(const float *restrict x, int n) {
   int32_t most = 0x0da24260; /* 1e-30: the bits of non-negative floats are ordered like integers */
@@ -40,11 +41,14 @@ static inline void quantize_row(const float *restrict x, int n, uint8_t *restric
   *scale = most * (1.0f / 127.0f);
 }
 
-/* int8, symmetric, one scale; the levels of inference/cache/int8_rows.py. */
-static inline void quantize_signed(const float *restrict x, int n, int8_t *restrict q, float *restrict scale) {
-  float most = peak(x, n), inverse = 1.0f / most * 127.0f;
-  for (int i = 0; i < n; i++) q[i] = (int8_t)(int32_t)nearbyintf(x[i] * inverse);
-  *scale = most * (1.0f / 127.0f);
+/* int8, symmetric, one scale for each group; the levels of inference/cache/int8_rows.py. */
+static inline void quantize_signed(const float *restrict x, int n, int group, int8_t *restrict q,
+                                   float *restrict scale) {
+  for (int from = 0; from < n; from += group) {
+    float most = peak(x + from, group), inverse = 1.0f / most * 127.0f;
+    for (int i = from; i < from + group; i++) q[i] = (int8_t)(int32_t)nearbyintf(x[i] * inverse);
+    scale[from / group] = most * (1.0f / 127.0f);
+  }
 }
 
 static inline float mean_square(const float *restrict x, int n) {
@@ -123,7 +127,8 @@ void draftline_silu(const float *y, const float *y_scale, int rows, int inner, u
 /* y [rows, (heads + 2 * kv_heads) * dim] with its row scales -> rotated queries [rows, heads, dim]; rotated
  * keys and values into [kv_heads, capacity, dim] from row first on. cosine, sine: [.., dim] from position first
  * on, the sine with the sign of the rotate-half form. Row r stands at position first + depth[r], first + r if
- * depth is NULL. With key_scales and value_scales [kv_heads, capacity] (else NULL) keys and values are int8. */
+ * depth is NULL. With key_scales [kv_heads, capacity, dim / KEY_GROUP] and value_scales
+ * [kv_heads, capacity] (else NULL) keys and values are int8. */
 void draftline_rotate(const float *y, const float *y_scale, const float *bias, int rows, int heads,
                       int kv_heads, int dim, const float *cosine, const float *sine, const int32_t *depth,
                       float *query, float *keys, float *values, int64_t capacity, int64_t first,
@@ -142,7 +147,7 @@ void draftline_rotate(const float *y, const float *y_scale, const float *bias, i
       if (h >= heads + kv_heads) {
         int64_t at = (int64_t)(h - heads - kv_heads) * capacity + first + r;
         if (value_scales)
-          quantize_signed(plain, dim, (int8_t *)values + at * dim, value_scales + at);
+          quantize_signed(plain, dim, dim, (int8_t *)values + at * dim, value_scales + at);
         else
           memcpy(values + at * dim, plain, sizeof(float) * dim);
         continue;
@@ -156,7 +161,8 @@ void draftline_rotate(const float *y, const float *y_scale, const float *bias, i
         out[i] = plain[i] * c[i] + plain[i + half] * s[i];
         out[i + half] = plain[i + half] * c[i + half] + plain[i] * s[i + half];
       }
-      if (h >= heads && key_scales) quantize_signed(out, dim, (int8_t *)keys + at * dim, key_scales + at);
+      if (h >= heads && key_scales)
+        quantize_signed(out, dim, KEY_GROUP, (int8_t *)keys + at * dim, key_scales + at * (dim / KEY_GROUP));
     }
   }
 }

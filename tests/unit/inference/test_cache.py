@@ -221,9 +221,9 @@ def test_growth_copies_and_eviction_leave_the_bits_alone(tiny: Path, options: di
     text = tuple(20 + (i * i) % 97 + i % 13 for i in range(2000))
 
     def fresh(prompt: tuple[int, ...], answer: int) -> Outcome:
-        return _ask(_alone, "", prompt, answer, draft="none", use_cache=False)
+        return _ask(alone, "", prompt, answer, draft="none", use_cache=False)
 
-    _alone = _load(tiny, **options)
+    alone = _load(tiny, **options)
     grown: set[int] = set()
     steps = [
         ("a", text[:300], 8),
@@ -236,7 +236,7 @@ def test_growth_copies_and_eviction_leave_the_bits_alone(tiny: Path, options: di
         ("b", text[100:400], 8),
         ("a", text[:1500], 8),
     ]
-    cached = []
+    cached, drafted, accepted = [], 0, 0
     for document, prompt, answer in steps:
         outcome = _ask(runtime, document, prompt, answer, draft="ngram")
         right = fresh(prompt, answer)
@@ -245,10 +245,12 @@ def test_growth_copies_and_eviction_leave_the_bits_alone(tiny: Path, options: di
         assert runtime.slots.used <= runtime.slots.budget
         grown |= {slot.capacity for slot in runtime.slots.slots}
         cached.append(outcome.cached_tokens)
+        drafted, accepted = drafted + outcome.drafted, accepted + outcome.accepted
     # It means something only if all of this happened.
+    assert 0 < accepted < drafted
     assert cached[:5] == [0, 300, 500, 700, 703] and cached[5] >= 900
     assert grown == {512, 1024, 1536} and runtime.slots.documents != {"a", "b", "c"}
-    assert runtime.decoder.fused == _alone.decoder.fused
+    assert runtime.decoder.fused == alone.decoder.fused
 
 
 @pytest.mark.parametrize("options", CONFIGURATIONS)

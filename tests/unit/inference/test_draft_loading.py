@@ -17,7 +17,7 @@ from inference.draft_loading import DraftFiles, check_vocabularies, find_draft_m
 from inference.engine import Engine
 from inference.errors import DraftlineError, InvalidRequest, NotEnoughMemory, VocabularyMismatch
 from inference.model.config import ModelConfig
-from inference.runtime import MIB, Runtime, load_runtime, plan_memory
+from inference.runtime import MIB, Runtime, load_runtime, plan_memory, slots_budget
 from inference.tokenizer import Tokenizer
 from inference.weights.progress import NoProgress
 from inference.weights.store import prepare

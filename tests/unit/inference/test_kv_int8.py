@@ -1,4 +1,4 @@
-"""Keys and values in int8: a row's numbers are its own, the compiled functions agree, and the loss is small."""
+"""Keys and values in int8: a row's numbers are its own, both stacks agree, and the loss is small."""
 
 from __future__ import annotations
 
@@ -39,13 +39,23 @@ def _load(model: Path, **more: Any) -> Runtime:
 def test_rows_come_back_within_half_a_step() -> None:
     x = torch.randn(7, 3, 64) * torch.tensor([1e-3, 1.0, 50.0])[:, None]
     x[0, 0] = 0.0
-    q, scales = int8_rows.quantize(x)
-    assert q.dtype is torch.int8 and scales.shape == (7, 3)
-    back = int8_rows.dequantize(q, scales)
-    assert bool(((back - x).abs() <= scales[..., None] * 0.5001).all())
-    assert not back[0, 0].any()
-    alone, scale = int8_rows.quantize(x[4:5].clone())
-    assert torch.equal(alone[0], q[4]) and torch.equal(scale[0], scales[4])
+    for group in (64, 16):
+        q, scales = int8_rows.quantize(x, group)
+        assert q.dtype is torch.int8 and scales.shape == (7, 3, 64 // group)
+        back = int8_rows.dequantize(q, scales)
+        assert bool(((back - x).abs() <= scales.repeat_interleave(group, -1) * 0.5001).all())
+        assert not back[0, 0].any()
+        alone, scale = int8_rows.quantize(x[4:5].clone(), group)
+        assert torch.equal(alone[0], q[4]) and torch.equal(scale[0], scales[4])
+
+
+def test_a_large_channel_of_a_key_does_not_drown_the_others() -> None:
+    keys = torch.randn(5, 2, 64)
+    keys[..., 63] = 150.0
+    for group in (16, 64):
+        back = int8_rows.dequantize(*int8_rows.quantize(keys, group))
+        loss = (back - keys)[..., :48].norm() / keys[..., :48].norm()
+        assert (loss < 0.01) == (group == int8_rows.KEY_GROUP)
 
 
 @needs_compiler
@@ -56,8 +66,8 @@ def test_attention_has_the_bits_of_the_dequantised_numbers(
 ) -> None:
     rows, first, capacity = 21, 503, 1024
     query = torch.randn(rows, heads, dim)
-    keys, key_scales = int8_rows.quantize(torch.randn(kv_heads, capacity, dim))
-    values, value_scales = int8_rows.quantize(torch.randn(kv_heads, capacity, dim))
+    keys, key_scales = int8_rows.quantize(torch.randn(kv_heads, capacity, dim), int8_rows.KEY_GROUP)
+    values, value_scales = int8_rows.quantize(torch.randn(kv_heads, capacity, dim), dim)
 
     def run(
         start: int, stop: int, keys: torch.Tensor, values: torch.Tensor, *scales: torch.Tensor
@@ -91,7 +101,8 @@ def test_rotation_writes_the_rows_that_torch_would(library: Library) -> None:
     query = torch.empty(2, rows, heads, dim)
     keys, values = torch.zeros(2, kv_heads, capacity, dim)
     small_keys, small_values = torch.zeros(2, kv_heads, capacity, dim, dtype=torch.int8)
-    key_scales, value_scales = torch.zeros(2, kv_heads, capacity)
+    key_scales = torch.zeros(kv_heads, capacity, dim // int8_rows.KEY_GROUP)
+    value_scales = torch.zeros(kv_heads, capacity, 1)
 
     def run(to: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, *scales: int | None) -> None:
         library.rotate(
@@ -103,8 +114,11 @@ def test_rotation_writes_the_rows_that_torch_would(library: Library) -> None:
     run(query[1], small_keys, small_values, key_scales.data_ptr(), value_scales.data_ptr())
     assert torch.equal(query[0], query[1])
     written = slice(first, first + rows)
-    for plain, small, scales in ((keys, small_keys, key_scales), (values, small_values, value_scales)):
-        right, right_scales = int8_rows.quantize(plain[:, written])
+    for plain, small, scales, group in (
+        (keys, small_keys, key_scales, int8_rows.KEY_GROUP),
+        (values, small_values, value_scales, dim),
+    ):
+        right, right_scales = int8_rows.quantize(plain[:, written], group)
         assert torch.equal(small[:, written], right) and torch.equal(scales[:, written], right_scales)
         assert not small[:, : written.start].any() and not small[:, written.stop :].any()
 
@@ -178,7 +192,7 @@ def test_the_check_at_start_up_looks_at_int8(
             kv_heads, capacity, first, rows = arguments[5], arguments[12], arguments[13], arguments[3]
             one = torch.ones(1)
             for head in range(kv_heads):
-                at = arguments[15] + 4 * (head * capacity + first)
+                at = arguments[15] + 4 * (head * capacity + first)  # one a row
                 other = torch.full((rows,), 3.0)
                 library.add_norm(at, other.data_ptr(), one.data_ptr(), 1, rows, None, 0.0, None, None)
 

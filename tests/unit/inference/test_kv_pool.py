@@ -142,7 +142,7 @@ def test_what_leaves_the_device_comes_back() -> None:
     assert {s.document for s in pool.slots} == {"a", "d", "e"}
     assert pool._parking is not None
     assert {s.document for s in pool._parking.slots} == {"b", "c"}
-    # Least recently used goes for good: two buckets are used, then three, then four, then b's is taken.
+    # Parked until main memory is full too; then what was not used longest goes for good.
     for document, first in zip("fgh", itertools.count(9000, 1000), strict=False):
         fill(pool.acquire(document, (first,), reuse=True, epoch=0)[0], (first,))
     assert pool.documents == set("acdefgh")
