@@ -14,6 +14,7 @@ import torch
 from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest
 from inference.cache.kv import KvSlot
 from inference.cache.prefix import SlotPool
+from inference.drafting.lessons import Piece
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
 from inference.hardware import Hardware, probe
@@ -68,12 +69,24 @@ class Runtime:
         draft = request.draft or self.options.draft
         with torch.inference_mode():
             slot, cached = self.slots.acquire(request.document, request.prompt, reuse=reuse, epoch=self.epoch)
-            return self.generator.generate(request, slot, cached, draft, emit, interrupted)
+            outcome = self.generator.generate(request, slot, cached, draft, emit, interrupted)
+        if reuse and draft == "auto":
+            self.generator.memory.learn_answer(request.document, outcome.token_ids)
+        return outcome
+
+    def study(self, piece: Piece) -> None:
+        """Read part of a document's text, for guesses."""
+        memory, tokens = self.generator.memory, self.tokenizer.encode(piece.text)
+        if piece.first:
+            memory.learn_text(piece.document, tokens)
+        else:
+            memory.learn_more(piece.document, tokens)
 
     def close_document(self, document: str) -> None:
         """Forget what the caches hold of a document, and with the last one that has a slot what was learned
         from all."""
         self.slots.drop_document(document)
+        self.generator.memory.close_document(document)
         if not self.slots.documents:
             self.generator.recycling.clear()
             self.vocabulary.beginning.cache_clear()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-Source = Literal["none", "suffix", "pointer", "recycling"]
+Source = Literal["none", "suffix", "pointer", "recycling", "shared"]
 
 
 @dataclass(frozen=True)
