@@ -23,7 +23,7 @@ _BUCKET = tuple(sum(length >= step for step in _STEPS) for length in range(_LONG
 
 # An estimate is a mean over this many of the last guesses of its kind; the prior counts as some of them.
 MEMORY = 100.0
-PRIOR_TRIALS = 12.0
+PRIOR_TRIALS = 6.0
 
 # Until there is experience: measured on the 0.5B's answers to HumanEval-Infilling, EditEval, places in real
 # files and plain instructions. By source and form, for each of ``_STEPS``; the last holds for longer ones.

@@ -93,8 +93,13 @@ class SharedIndex:
             if text[0] != owner:
                 kept.append(text)
                 continue
-            for place in range(max(text[1], self._head - self.capacity), text[2]):
-                self._ring[place & self._mask] = _GAP
+            begin, end = max(text[1], self._head - self.capacity), text[2]
+            while begin < end:
+                # Up to the end of the ring, and then from its beginning on.
+                at = begin & self._mask
+                count = min(end - begin, self.capacity - at)
+                self._ring[at : at + count] = array("i", [_GAP]) * count
+                begin += count
         self._texts = kept
         if not kept:
             self.clear()

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.speculation.recordings import Recording, load, save
+from bench.peers.base import Prompt
+from bench.speculation.prompts import SetPrompt
+from bench.speculation.recordings import Recording, load, record, save
 from bench.speculation.simulate import COSTS, Costs, Tally, chain_way, lines, simulate, tree_way
+from inference.api import EngineConfig, GenerationRequest
+from inference.runtime import load_runtime
 
 
 def _recording(output: list[int], prompt: list[int]) -> Recording:
@@ -22,6 +27,20 @@ _FRESH = _recording(list(range(500, 540)), list(range(100, 200)))
 def test_recordings_survive_the_disk(tmp_path: Path) -> None:
     save([_COPY, _FRESH], tmp_path / "recordings.jsonl")
     assert load(tmp_path / "recordings.jsonl") == [_COPY, _FRESH]
+
+
+def test_a_recording_is_what_plain_decoding_says(looping_model: Path, tiny_home: Path) -> None:
+    runtime = load_runtime(
+        EngineConfig(model=str(looping_model), prefill_chunk=3), lambda message, fraction: None
+    )
+    prompt = SetPrompt("fim", 3, Prompt((5, 9, 7, 11), ""), 12, frozenset())
+    request = GenerationRequest(prompt.prompt.ids, max_new_tokens=12, draft="none", use_cache=False)
+    plain = runtime.run(request, lambda chunk: None, lambda: None).token_ids
+    stopped = replace(prompt, stop_ids=frozenset(plain[4:5]))
+    whole, short = record(runtime, [prompt, stopped])
+    assert whole.output == plain and (whole.set, whole.item, whole.prompt) == ("fim", 3, (5, 9, 7, 11))
+    assert tuple(row[0] for row in whole.top) == whole.output
+    assert short.output == plain[: plain.index(plain[4]) + 1]
 
 
 def test_costs_are_straight_between_the_entries() -> None:

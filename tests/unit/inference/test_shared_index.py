@@ -92,6 +92,16 @@ def test_forgotten_text_is_gone() -> None:
     assert index.lookup([1, 2], 1)
 
 
+def test_text_that_wraps_around_is_forgotten_whole() -> None:
+    index = SharedIndex(64)
+    index.add(range(100, 140), "old")
+    index.add(range(200, 240), "new")
+    assert index.owners == {"old", "new"}
+    index.forget("new")
+    assert not set(range(200, 240)) & set(index._ring)
+    assert set(range(117, 140)) <= set(index._ring) and index.owners == {"old"}
+
+
 @pytest.mark.parametrize("capacity", [0, 16, 1000])
 def test_capacities_are_powers_of_two(capacity: int) -> None:
     with pytest.raises(ValueError, match="power of two"):

@@ -15,7 +15,7 @@ from inference.drafting.memory import DraftMemory
 from inference.drafting.planner import DRAFT_LIMIT
 from inference.drafting.tree import EMPTY, Tree, merge
 from inference.drafting.tree_drafter import TreeDrafter
-from inference.drafting.tree_planner import TreePlanner
+from inference.drafting.tree_planner import MARGIN, TreePlanner
 
 _PROBABILITY = st.floats(0.01, 1.0)
 _CHAINS = st.lists(
@@ -91,7 +91,10 @@ def test_no_subtree_brings_more_per_millisecond(
         if all(tree.parents[node] < 0 or tree.parents[node] in nodes for node in nodes):
             rates.append(rate(nodes))
     width = _planner(relative).width(tree)
-    assert rate(tuple(range(width))) == pytest.approx(max(rates))
+    if max(rates) <= MARGIN:
+        assert width == 0
+    else:
+        assert rate(tuple(range(width))) == pytest.approx(max(rates))
 
 
 def test_silent_where_nothing_pays() -> None:
