@@ -270,6 +270,9 @@ class TextEngine(Protocol):
             QueueFull, PromptTooLong, InvalidRequest, EngineStopped
         """
 
+    def learn(self, document: str, text: str) -> None:
+        """Let guesses draw on a document's text until it is closed; never decides about answers."""
+
     def close_document(self, document: str) -> None:
         """Forget what is kept of a document; it was closed."""
 

@@ -24,6 +24,7 @@ from inference.api import (
     GenerationResult,
     Timings,
 )
+from inference.drafting.lessons import Lessons
 from inference.errors import (
     DraftlineError,
     EngineStopped,
@@ -110,6 +111,7 @@ class Engine:
         self._waiting: deque[PendingGeneration] = deque()
         self._running: PendingGeneration | None = None
         self._closed_documents: list[str] = []
+        self._lessons = Lessons()
         self._changed = threading.Condition()
         self._stopping = False
         self._runtime: Runtime | None = None
@@ -190,9 +192,22 @@ class Engine:
             old.resolve_unstarted(FinishReason.SUPERSEDED)
         return pending
 
+    def learn(self, document: str, text: str) -> None:
+        """Let guesses draw on a document's text, also in other documents, until it is closed or learned anew.
+
+        Returns at once; the text is read when there is nothing else to do. It decides about speed only.
+        """
+        lost = self._settled.is_set() and self._status.state is not EngineState.READY
+        if not document or lost or self.config.draft != "auto":
+            return
+        with self._changed:
+            self._lessons.put(document, text)
+            self._changed.notify()
+
     def close_document(self, document: str) -> None:
         """Forget what the caches hold of a document."""
         with self._changed:
+            self._lessons.drop(document)
             self._closed_documents.append(document)
             self._changed.notify()
 
@@ -260,18 +275,28 @@ class Engine:
         self._settled.set()
 
     def _next(self) -> PendingGeneration | None:
-        with self._changed:
-            while True:
+        while True:
+            with self._changed:
                 if self._stopping:
                     return None
+                runtime = self._runtime
+                assert runtime is not None
                 for document in self._closed_documents:
-                    assert self._runtime is not None
-                    self._runtime.close_document(document)
+                    runtime.close_document(document)
                 self._closed_documents.clear()
                 if self._waiting:
                     self._running = self._waiting.popleft()
                     return self._running
-                self._changed.wait()
+                if not self._lessons:
+                    self._changed.wait()
+                    continue
+                piece = self._lessons.take()
+            # Without the lock: whoever submits a request must not wait for the tokenizer.
+            try:
+                runtime.study(piece)
+            except Exception:  # a text that has no tokens is no reason to stop answering
+                with self._changed:
+                    self._lessons.drop(piece.document)
 
     def _run(self, pending: PendingGeneration) -> None:
         runtime = self._runtime

@@ -15,8 +15,8 @@ from inference.cache.kv import KvSlot
 from inference.drafting.base import NOTHING, Drafter, NoDrafter, Source
 from inference.drafting.chain import ChainDrafter
 from inference.drafting.draft_model import DraftModel, DraftModelDrafter
+from inference.drafting.memory import DraftMemory
 from inference.drafting.planner import DRAFT_LIMIT, UNPLANNED_LIMIT, Planner
-from inference.drafting.recycling import RecyclingTable
 from inference.drafting.suffix_index import SuffixIndex
 from inference.healing import Healing, Vocabulary
 from inference.model.decoder import Decoder
@@ -83,7 +83,8 @@ class Generator:
         self._prefill_chunk = prefill_chunk
         self._context = context
         self.planner = Planner()
-        self.recycling = RecyclingTable()
+        self.memory = DraftMemory()
+        self.recycling = self.memory.recycling
         self.draft_model = draft_model
 
     def generate(

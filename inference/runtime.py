@@ -17,6 +17,7 @@ from inference.cache.offload import Parking
 from inference.cache.prefix import SlotPool
 from inference.draft_loading import DraftFiles, check_vocabularies, find_draft_model, load_draft_model
 from inference.drafting.draft_model import DraftModel
+from inference.drafting.lessons import Piece
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
 from inference.hardware import Hardware, probe
@@ -93,7 +94,18 @@ class Runtime:
             slot, cached = self.slots.acquire(
                 request.document, request.prompt, room, reuse=reuse, epoch=self.epoch
             )
-            return self.generator.generate(request, slot, cached, draft, emit, interrupted)
+            outcome = self.generator.generate(request, slot, cached, draft, emit, interrupted)
+        if reuse and draft == "auto":
+            self.generator.memory.learn_answer(request.document, outcome.token_ids)
+        return outcome
+
+    def study(self, piece: Piece) -> None:
+        """Read part of a document's text, for guesses."""
+        memory, tokens = self.generator.memory, self.tokenizer.encode(piece.text)
+        if piece.first:
+            memory.learn_text(piece.document, tokens)
+        else:
+            memory.learn_more(piece.document, tokens)
 
     def close_document(self, document: str) -> None:
         """Forget what the caches hold of a document, and with the last one that has a slot what was learned
@@ -101,6 +113,7 @@ class Runtime:
         self.slots.drop_document(document)
         if self.draft_model is not None:
             self.draft_model.follow_targets()
+        self.generator.memory.close_document(document)
         if not self.slots.documents:
             self.generator.recycling.clear()
             self.vocabulary.beginning.cache_clear()

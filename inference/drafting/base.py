@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-Source = Literal["none", "suffix", "pointer", "recycling", "model"]
+Source = Literal["none", "suffix", "pointer", "recycling", "model", "shared"]
 
 
 @dataclass(frozen=True)
