@@ -94,7 +94,7 @@ class Runtime:
             slot, cached = self.slots.acquire(
                 request.document, request.prompt, room, reuse=reuse, epoch=self.epoch
             )
-            outcome = self.generator.generate(request, slot, cached, draft, emit, interrupted)
+            outcome = self.generator.generate(request, slot, cached, draft, emit, interrupted, reuse)
         if reuse and draft == "auto":
             self.generator.memory.learn_answer(request.document, outcome.token_ids)
         return outcome

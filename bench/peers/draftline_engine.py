@@ -13,7 +13,8 @@ from bench.machine import cpu_seconds_of, memory_of
 from bench.peers.base import Decoded, Decoder, Prompt, Usage
 from bench.records import DRAFTERS
 from inference.api import DRAFTS, Draft, EngineConfig, GenerationRequest, StopRules
-from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.drafting.base import DRAFT_LIMIT
+from inference.drafting.planner import Planner
 from inference.runtime import Runtime, load_runtime
 
 # Between the drafter's name and its limit in the name of a mode of a sweep.

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.speculation.recordings import Recording, load, record, save
-from inference.drafting.chain import ChainDrafter
+from inference.drafting.base import DRAFT_LIMIT
 from inference.drafting.memory import DraftMemory
-from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.drafting.planner import Planner
 from inference.drafting.recycling import RecyclingTable
 from inference.drafting.tree_drafter import TreeDrafter
-from inference.drafting.tree_planner import TreePlanner
 
 # Milliseconds of a forward by rows; between these the cost grows evenly.
 COSTS: Mapping[int, float] = {1: 13.0, 8: 18.0, 16: 28.0, 32: 50.0}
@@ -94,37 +93,9 @@ class RecordedTable(RecyclingTable):
 Way = Callable[[Recording, Callable[[int, int], None]], None]
 
 
-def chain_way(costs: Costs) -> Way:
-    """`ChainDrafter` with `Planner`, as they are in a process that has decoded for a while."""
-    planner, table = Planner(), RecordedTable()
-
-    def replay(recording: Recording, forward: Callable[[int, int], None]) -> None:
-        table.clear()
-        drafter = ChainDrafter(table, planner.chance)
-        output = recording.output
-        drafter.extend([*recording.prompt, output[0]])
-        done = 1
-        while done < len(output):
-            proposal = drafter.propose(_room(recording, done))
-            draft = proposal.tokens[: planner.width(proposal)]
-            right = 0
-            while right < len(draft) and output[done + right : done + right + 1] == draft[right : right + 1]:
-                right += 1
-            taken = output[done : done + right + 1]
-            drafter.verified([output[done - 1], *draft][: len(taken)], list(taken))
-            planner.observe(len(draft) + 1, costs(len(draft) + 1))
-            if draft:
-                planner.accepted(proposal, len(draft), right)
-            drafter.extend(list(taken))
-            done += len(taken)
-            forward(len(draft), len(taken))
-
-    return replay
-
-
 def tree_way(costs: Costs, texts: Iterable[Sequence[int]] = ()) -> Way:
-    """`TreeDrafter` with `TreePlanner`. ``texts`` are other files of the workspace, as token ids."""
-    planner, memory = TreePlanner(), DraftMemory()
+    """`TreeDrafter` with `Planner`. ``texts`` are other files of the workspace, as token ids."""
+    planner, memory = Planner(), DraftMemory()
     memory.recycling = RecordedTable()
     for number, text in enumerate(texts):
         memory.learn_text(f"text {number}", text)
@@ -148,7 +119,7 @@ def tree_way(costs: Costs, texts: Iterable[Sequence[int]] = ()) -> Way:
                 if len(path) < done - start or done == len(output):
                     break
                 row = path[-1] + 1
-            drafter.verified([output[start - 1], *tree.tokens], chosen, top)
+            drafter.verified(tree, [output[start - 1], *tree.tokens], chosen, top)
             planner.observe(len(tree) + 1, costs(len(tree) + 1))
             drafter.extend(output[start:done])
             forward(len(tree), done - start)
@@ -203,7 +174,7 @@ def main() -> None:
         _record(args.file, args.data, args.count)
         return
     recordings = load(args.file)
-    ways = {"chain": chain_way(args.costs), "tree": tree_way(args.costs)}
+    ways = {"tree": tree_way(args.costs)}
     print(lines({name: simulate(recordings, way, args.costs) for name, way in ways.items()}))
 
 

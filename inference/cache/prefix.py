@@ -129,6 +129,9 @@ class SlotPool:
 
     def drop_document(self, document: str) -> None:
         """Forget a closed document; its memory is free for others."""
+        for slot in (*self.slots, *self._parked):
+            if slot.document == document:
+                slot.truncate(0)  # whoever follows the slot is to forget it too
         self.slots = [slot for slot in self.slots if slot.document != document]
         if self._parking is not None:
             self._parking.slots = [slot for slot in self._parking.slots if slot.document != document]

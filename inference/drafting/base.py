@@ -1,9 +1,12 @@
-"""What a drafter does."""
+"""What drafters guess."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
+
+DRAFT_LIMIT = 31  # with the token before it a block of 32 rows
+UNPLANNED_LIMIT = 15  # where nobody asks whether a draft pays
 
 Source = Literal["none", "suffix", "pointer", "recycling", "model", "shared"]
 
@@ -25,30 +28,3 @@ class Proposal:
 
 
 NOTHING = Proposal((), 0, "none")
-
-
-class Drafter(Protocol):
-    """Follows one sequence and guesses how it goes on."""
-
-    def extend(self, tokens: list[int]) -> None:
-        """Append tokens that are now part of the sequence."""
-
-    def propose(self, limit: int) -> Proposal:
-        """At most ``limit`` tokens to come."""
-
-    def verified(self, fed: list[int], chosen: list[int]) -> None:
-        """What one forward said: the token that the model puts behind each token of the block."""
-
-
-class NoDrafter:
-    """Never guesses: plain decoding."""
-
-    def extend(self, tokens: list[int]) -> None:
-        """Ignored."""
-
-    def propose(self, limit: int) -> Proposal:
-        """Nothing."""
-        return NOTHING
-
-    def verified(self, fed: list[int], chosen: list[int]) -> None:
-        """Ignored."""

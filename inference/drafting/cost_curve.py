@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from inference.drafting.planner import DRAFT_LIMIT
+from inference.drafting.base import DRAFT_LIMIT
 
 MAX_ROWS = DRAFT_LIMIT + 1
 KNOTS = (1, 2, 4, 8, 16, 32)  # between these the curve is straight; the last is MAX_ROWS
@@ -39,6 +39,16 @@ class CostCurve:
         self.relative: list[float] = []
         self.floor = 0.0
         self._redraw()
+
+    @property
+    def plain_ms(self) -> float:
+        """Of a forward of one row, 0 until a forward was seen."""
+        return self._ms
+
+    @property
+    def row(self) -> float:
+        """What one more row costs on average in a forward of a few, relative to one of one row."""
+        return (self.relative[8] - 1.0) / 7
 
     def observe(self, rows: int, ms: float) -> None:
         """Learn from the time of one decode forward."""

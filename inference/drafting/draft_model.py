@@ -80,7 +80,7 @@ class _Draft:
 
 
 class DraftModelDrafter:
-    """Follows one sequence with the draft model; implements ``Drafter``.
+    """Follows one sequence with the draft model.
 
     The slot is brought up to date when a draft is wanted, not before. What the target rejected is cut off
     then, and what the draft model has not seen is read in blocks; progress is kept if it is interrupted.
@@ -128,17 +128,17 @@ class DraftModelDrafter:
         self._foreign = self._foreign or max(tokens, default=0) >= self._model.vocab_size
         self._sequence += tokens
 
-    def worth(self, proposal: Proposal) -> bool:
-        """Whether to draft, when ``proposal`` could be verified instead."""
+    def worth(self, other: float) -> bool:
+        """Whether to draft, when another proposal promises this speed, a multiple of plain decoding's."""
         planner, size = self._planner, len(self._sequence)
-        if self._foreign or not 0 < size <= self._model.context or not planner.plain_ms:
+        if self._foreign or not 0 < size <= self._model.context or not planner.costs.plain_ms:
             return False
-        self._other = planner.speed(proposal)
+        self._other = other
         backlog = size - 1 - min(self._agree(), size - 1)
         ask = Ask(self._other, backlog, self._left(), self._answers)
         worth = planner.model.pays(ask, self._costs())
         if not worth:
-            planner.model.silent(planner.plain_ms)
+            planner.model.silent(planner.costs.plain_ms)
         return worth
 
     def propose(self, limit: int) -> Proposal:
@@ -197,10 +197,11 @@ class DraftModelDrafter:
         left = self._end - len(self._sequence)
         if self._deadline is None:
             return left
-        return min(left, int((self._deadline - time.perf_counter()) * 1000 / self._planner.plain_ms))
+        return min(left, int((self._deadline - time.perf_counter()) * 1000 / self._planner.costs.plain_ms))
 
     def _costs(self) -> Costs:
-        return self._planner.model.costs(self._planner.plain_ms, self._planner.row_cost)
+        costs = self._planner.costs
+        return self._planner.model.costs(costs.plain_ms, costs.row)
 
     def _agree(self) -> int:
         """How many leading tokens of the slot are those of the sequence."""

@@ -28,6 +28,11 @@ class SourcePointer:
         self._misses = 0
         self._wait = 0
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a copy is expected that has not begun yet."""
+        return self._wait > 0
+
     def place(self, position: int, run: int) -> None:
         """Put the finger somewhere, because ``run`` tokens agree there."""
         self.position, self.run, self._misses, self._wait = position, run, 0, 0

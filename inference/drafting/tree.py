@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from inference.drafting.base import Proposal, Source
-from inference.drafting.planner import DRAFT_LIMIT
+from inference.drafting.base import DRAFT_LIMIT, Proposal, Source
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,47 @@ class Tree:
         if count <= 0:
             return EMPTY
         return Tree(self.tokens[:count], self.parents[:count], self.chances[:count], self.sources[:count])
+
+    def depths(self) -> list[int]:
+        """How far each row of the forward stands behind the first one."""
+        depths = [0]
+        for parent in self.parents:
+            depths.append(depths[parent + 1] + 1)
+        return depths
+
+    def shallow(self, depth: int) -> Tree:
+        """The nodes with fewer than ``depth`` nodes before them on their path."""
+        if len(self.tokens) <= depth:
+            return self
+        depths = self.depths()
+        return self._only([node for node in range(len(self.tokens)) if depths[node + 1] <= depth])
+
+    def spine(self) -> Tree:
+        """The chain of the likeliest nodes."""
+        path: list[int] = []
+        for node, parent in enumerate(self.parents):
+            if parent == (path[-1] if path else -1):
+                path.append(node)
+        return self._only(path)
+
+    def _only(self, nodes: list[int]) -> Tree:
+        """Some nodes, in order, with all their ancestors."""
+        if len(nodes) == len(self.tokens):
+            return self
+        place = {node: at for at, node in enumerate(nodes)}
+        place[-1] = -1
+        return Tree(
+            tuple(self.tokens[node] for node in nodes),
+            tuple(place[self.parents[node]] for node in nodes),
+            tuple(self.chances[node] for node in nodes),
+            tuple(self.sources[node] for node in nodes),
+        )
+
+    @staticmethod
+    def of_chain(proposal: Proposal, chance: float) -> Tree:
+        """One node behind the other, all with the same chance."""
+        size = len(proposal.tokens)
+        return Tree(proposal.tokens, tuple(range(-1, size - 1)), (chance,) * size, (proposal.source,) * size)
 
     def taken(self, chosen: Sequence[int]) -> list[int]:
         """Nodes that the model takes, from a root downwards.

@@ -16,12 +16,13 @@ from inference.drafting import chances
 from inference.drafting.base import Source
 from inference.drafting.chances import POINTER, RECYCLING, SHARED, SOURCES, SUFFIX, kind
 from inference.drafting.memory import DraftMemory
+from inference.drafting.planner import Planner
 from inference.drafting.shared_index import MAX_MATCH
 from inference.drafting.source_pointer import SourcePointer
 from inference.drafting.suffix_automaton import SuffixAutomaton
 from inference.drafting.tree import EMPTY, Tree
-from inference.drafting.tree_planner import TreePlanner
 
+ANNOUNCED = 4  # a copy that is expected counts as one that so many tokens long has been right
 SURE = 12  # tokens of a match with one continuation from which on nobody else is asked
 CONTINUATIONS = 2  # most of one match
 PLACES = 2  # most in the shared index
@@ -49,12 +50,18 @@ class TreeDrafter:
     Args:
         open_history: gives an automaton whose sequence ends with the prompt. Called when it is first needed,
             so that the first token of an answer does not wait for it.
+        copy_from: tokens before the end of the prompt where text begins that the answer is expected to copy.
     """
 
     def __init__(
-        self, open_history: Callable[[], SuffixAutomaton], memory: DraftMemory, planner: TreePlanner
+        self,
+        open_history: Callable[[], SuffixAutomaton],
+        memory: DraftMemory,
+        planner: Planner,
+        copy_from: int | None = None,
     ) -> None:
         self._open_history = open_history
+        self._copy_from = copy_from
         self._automaton: SuffixAutomaton | None = None
         self._pointer = SourcePointer([])
         self._early: list[int] = []
@@ -77,7 +84,7 @@ class TreeDrafter:
             self._automaton.extend([token])
 
     def propose(self, limit: int) -> Tree:
-        """At most ``limit`` nodes; `TreePlanner.width` says how many of them are worth verifying."""
+        """At most ``limit`` nodes; `Planner.width` says how many of them are worth verifying."""
         self._tree, self._guesses = EMPTY, {}
         automaton = self._open()
         sequence, pointer = automaton.tokens, self._pointer
@@ -86,6 +93,8 @@ class TreeDrafter:
         state, length = automaton.match()
         self.match = length
         at, run = -1 if pointer.position is None else pointer.position, pointer.run
+        if pointer.waiting:
+            run = ANNOUNCED
         if length > run:
             source = automaton.end[state]
             # The automaton guesses the same there.
@@ -96,31 +105,42 @@ class TreeDrafter:
         return self._tree
 
     def verified(
-        self, fed: Sequence[int], chosen: Sequence[int], top: Sequence[Sequence[int]] | None = None
+        self,
+        tree: Tree,
+        fed: Sequence[int],
+        chosen: Sequence[int],
+        top: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        """Learn from the forward that verified the last tree. To be called before `extend`.
+        """Learn from a forward. To be called before `extend`.
 
         Args:
-            fed: the last token of the sequence and the first nodes of the tree, as many as were verified.
+            tree: what was verified: part of the last tree, or what another drafter proposed.
+            fed: the last token of the sequence and the nodes of the tree.
             chosen: for each of them the token that the model puts behind it.
             top: for each of them the likeliest tokens behind it in descending order, if known.
         """
         sequence = self._open().tokens
-        tree = self._tree.head(len(fed) - 1)
         assert tuple(fed[1:]) == tree.tokens and len(chosen) == len(fed), "not what was proposed"
         if len(sequence) > 1:
             rows = [-1, *(parent + 1 for parent in tree.parents)]
             self._recycling.learn(sequence[-2], fed, chosen, top, rows)
-        for node in (-1, *tree.taken(chosen)):
-            right = chosen[node + 1]
+        # The same way through the tree that was guessed, as far as it goes.
+        node = -1
+        for row in (0, *(at + 1 for at in tree.taken(chosen))):
+            right = chosen[row]
             for token, guess in self._guesses.get(node, {}).items():
                 self._chances.learn(guess, token == right)
+            behind = (n for n in self._tree.children(node) if self._tree.tokens[n] == right)
+            node = next(behind, len(self._tree))
 
     def _open(self) -> SuffixAutomaton:
         if self._automaton is None:
             self._automaton = self._open_history()
-            self._automaton.extend(self._early)
             self._pointer = SourcePointer(self._automaton.tokens)
+            if self._copy_from is not None:
+                self._pointer.await_copy(len(self._automaton.tokens) - self._copy_from)
+            early, self._early = self._early, []
+            self.extend(early)
         return self._automaton
 
     def _grow(self, automaton: SuffixAutomaton, limit: int, root: _Context) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bench.peers.base import Prompt
 from bench.speculation.prompts import SetPrompt
 from bench.speculation.recordings import Recording, load, record, save
-from bench.speculation.simulate import COSTS, Costs, Tally, chain_way, lines, simulate, tree_way
+from bench.speculation.simulate import COSTS, Costs, Tally, lines, simulate, tree_way
 from inference.api import EngineConfig, GenerationRequest
 from inference.runtime import load_runtime
 
@@ -51,7 +51,7 @@ def test_costs_are_straight_between_the_entries() -> None:
             Costs(table)
 
 
-@pytest.mark.parametrize("make", [chain_way, tree_way])
+@pytest.mark.parametrize("make", [tree_way])
 def test_a_copy_is_fast_and_new_text_costs_nothing(make: object) -> None:
     assert callable(make)
     costs = Costs(COSTS)

@@ -281,7 +281,6 @@ def test_closed_documents_are_forgotten_by_both(runtime: Runtime, always: None) 
 
 def test_documents_push_each_other_out(home: None, looping_model: Path, always: None) -> None:
     runtime = _load(looping_model, looping_model, context=1024, kv_budget_mb=4)
-    assert runtime.slots.limit == 2
     for round_ in range(2):
         for number in range(4):
             prompt = tuple((number + 5 * i) % 400 for i in range(150))
@@ -328,6 +327,7 @@ def test_asks_carry_what_is_known(twin: Runtime, cheap: None, monkeypatch: pytes
         return False
 
     monkeypatch.setattr(ModelWorth, "pays", silent)
+    twin.slots.slots.clear()  # nothing to copy a beginning from
     _run(twin, draft="auto", document="b.py", max_new_tokens=10)
     assert asks[0] == replace(asks[0], backlog=len(PROMPT), left=9, answers=1)
     asks.clear()

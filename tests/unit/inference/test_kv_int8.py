@@ -73,12 +73,13 @@ def test_attention_has_the_bits_of_the_dequantised_numbers(
         start: int, stop: int, keys: torch.Tensor, values: torch.Tensor, *scales: torch.Tensor
     ) -> torch.Tensor:
         size = library.attention_work(heads, kv_heads, dim, 8, first + stop)
-        work, out = torch.empty(size * 2), torch.empty(stop - start, heads * dim)
+        work, out = torch.empty(size), torch.empty(stop - start, heads * dim)
         part = query[start:stop].contiguous()
         addresses = [scale.data_ptr() for scale in scales] or [None, None]
         library.attention(
             part.data_ptr(), keys.data_ptr(), values.data_ptr(), stop - start, heads, kv_heads, dim,
-            capacity, first + start, dim**-0.5, 8, 2, work.data_ptr(), size, out.data_ptr(), *addresses,
+            capacity, first + start, dim**-0.5, 8, work.data_ptr(), size, out.data_ptr(), None, None,
+            *addresses,
         )  # fmt: skip
         return out
 
@@ -107,7 +108,8 @@ def test_rotation_writes_the_rows_that_torch_would(library: Library) -> None:
     def run(to: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, *scales: int | None) -> None:
         library.rotate(
             y.data_ptr(), y_scale.data_ptr(), bias.data_ptr(), rows, heads, kv_heads, dim, cosine.data_ptr(),
-            sine.data_ptr(), to.data_ptr(), keys.data_ptr(), values.data_ptr(), capacity, first, *scales,
+            sine.data_ptr(), None, to.data_ptr(), keys.data_ptr(), values.data_ptr(), capacity, first,
+            *scales,
         )  # fmt: skip
 
     run(query[0], keys, values, None, None)
@@ -171,37 +173,25 @@ def test_both_stacks_agree_and_the_loss_is_small(wide_model: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize(("function", "word"), [("rotate", "wrong values"), ("attention", "wrong values")])
-def test_the_check_at_start_up_looks_at_int8(
-    wide_model: Path, library: Library, function: str, word: str
-) -> None:
-    decoder = _load(wide_model, kernels="torch", kv="int8").decoder
-    real = getattr(library, function)
+def test_the_check_at_start_up_looks_at_int8(wide_model: Path, library: Library) -> None:
+    decoder = _load(wide_model, kv="int8").decoder
     wrong: list[int] = []
 
-    def broken(*arguments: Any) -> None:
-        real(*arguments)
-        if arguments[-1] is None:
+    def broken(model: Any, block: Any, threads: int) -> None:
+        library.layers(model, block, threads)
+        facts = block._obj
+        if not facts.value_scales:
             return
         wrong.append(1)
-        if function == "attention":
-            rows, heads, dim, out = arguments[3], arguments[4], arguments[6], arguments[14]
-            other, none = torch.randn(rows, heads * dim), torch.ones(rows)
-            library.add_norm(out, other.data_ptr(), none.data_ptr(), rows, heads * dim, None, 0.0, None, None)
-        else:  # the scales of values are those of keys
-            kv_heads, capacity, first, rows = arguments[5], arguments[12], arguments[13], arguments[3]
-            one = torch.ones(1)
-            for head in range(kv_heads):
-                at = arguments[15] + 4 * (head * capacity + first)  # one a row
-                other = torch.full((rows,), 3.0)
-                library.add_norm(at, other.data_ptr(), one.data_ptr(), 1, rows, None, 0.0, None, None)
+        other, one = torch.full((1, 64), 1000.0), torch.ones(1)
+        library.add_norm(facts.x, other.data_ptr(), one.data_ptr(), 1, 64, None, 0.0, None, None)
 
     odd = Library.__new__(Library)
     odd.__dict__.update(library.__dict__)
-    setattr(odd, function, broken)
+    odd.layers = broken
     layers, config = decoder.weights.layers, decoder.config
     assert fault(config, layers, library, (1,), "int8") is None
-    assert word in (fault(config, layers, odd, (1,), "int8") or "")
+    assert "wrong values" in (fault(config, layers, odd, (1,), "int8") or "")
     assert wrong and fault(config, layers, odd, (1,), "fp32") is None
 
 

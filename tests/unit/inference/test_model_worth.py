@@ -6,10 +6,11 @@ import random
 
 import pytest
 
-from inference.drafting.base import NOTHING, Proposal
+from inference.drafting.base import Proposal
 from inference.drafting.confidence import Calibration
 from inference.drafting.model_worth import MOST_SAVED, SHARE, START, Ask, Costs, ModelWorth
 from inference.drafting.planner import Planner
+from inference.drafting.tree import EMPTY, Tree
 
 THIRD = Costs(0.35, 0.03)
 
@@ -171,24 +172,12 @@ def test_measured_costs() -> None:
     assert worth.costs(50.0, 0.03).draft == pytest.approx(0.3, abs=0.05), "an old measurement is not for ever"
 
 
-def test_the_planner_knows_the_speed_of_proposals() -> None:
+def test_the_planner_knows_the_speed_of_trees() -> None:
     planner = Planner()
-    assert planner.speed(NOTHING) == 1.0
-    long, short = Proposal((1,) * 20, 20, "suffix"), Proposal((1,), 20, "suffix")
+    assert planner.speed(EMPTY) == 1.0
+    long, short = (Tree.of_chain(Proposal((1,) * size, 9, "suffix"), 0.9) for size in (4, 1))
     assert planner.speed(long) > planner.speed(short) > 1.5
-    for _ in range(60):
-        planner.accepted(Proposal((1, 2), 0, "pointer"), 2, 0)
-    assert planner.speed(Proposal((1, 2), 0, "pointer")) < 1.0
-
-
-def test_each_bucket_of_a_model_has_its_own_chance() -> None:
-    planner = Planner()
-    chances = [planner.chance(Proposal((1,) * 4, match, "model")) for match in range(4)]
-    assert chances == sorted(chances) and 0.2 < chances[0] < chances[3] < 0.9
-    for _ in range(40):
-        planner.accepted(Proposal((1,) * 4, 1, "model"), 4, 4)
-    assert planner.chance(Proposal((1,) * 4, 1, "model")) > 0.9
-    assert planner.chance(Proposal((1,) * 4, 2, "model")) == chances[2]
+    assert planner.speed(Tree.of_chain(Proposal((1,) * 20, 0, "pointer"), 0.0)) < 1.0
 
 
 def test_calibration() -> None:

@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.drafting.base import Proposal
+from inference.drafting.base import DRAFT_LIMIT, Proposal
 from inference.drafting.chances import MEMORY, SUFFIX, Chances, kind
 from inference.drafting.cost_curve import FIRST_GUESS, KNOTS, MAX_ROWS, CostCurve
 from inference.drafting.memory import DraftMemory
-from inference.drafting.planner import DRAFT_LIMIT
+from inference.drafting.planner import MARGIN, Planner
 from inference.drafting.tree import EMPTY, Tree, merge
 from inference.drafting.tree_drafter import TreeDrafter
-from inference.drafting.tree_planner import MARGIN, TreePlanner
 
 _PROBABILITY = st.floats(0.01, 1.0)
 _CHAINS = st.lists(
@@ -67,8 +66,8 @@ def test_the_better_chance_of_a_shared_token_counts() -> None:
     assert tree.children(0) == [1, 2] and tree.chain(2) == (1, 2)
 
 
-def _planner(relative: list[float]) -> TreePlanner:
-    planner = TreePlanner()
+def _planner(relative: list[float]) -> Planner:
+    planner = Planner()
     planner.costs.relative = relative
     return planner
 
@@ -98,7 +97,7 @@ def test_no_subtree_brings_more_per_millisecond(
 
 
 def test_silent_where_nothing_pays() -> None:
-    planner = TreePlanner()
+    planner = Planner()
     assert planner.width(EMPTY) == 0
     unlikely = Tree((1, 2), (-1, -1), (0.04, 0.03), ("shared", "shared"))
     likely = Tree((1, 2), (-1, 0), (0.9, 0.8), ("suffix", "suffix"))
@@ -130,7 +129,7 @@ def test_costs_follow_the_machine() -> None:
 
 
 def test_one_stalled_forward_does_not_end_drafting() -> None:
-    planner = TreePlanner()
+    planner = Planner()
     likely = Tree((1, 2, 3), (-1, 0, 1), (0.9, 0.8, 0.7), ("suffix",) * 3)
     for _ in range(5):
         planner.observe(1, 13.0)
@@ -151,7 +150,7 @@ def test_chances_follow_what_happens() -> None:
 
 def _drafter(prompt: list[int], memory: DraftMemory | None = None, document: str = "") -> TreeDrafter:
     memory = memory or DraftMemory()
-    return TreeDrafter(lambda: memory.history(document, tuple(prompt)), memory, TreePlanner())
+    return TreeDrafter(lambda: memory.history(document, tuple(prompt)), memory, Planner())
 
 
 @given(st.lists(st.integers(0, 4), max_size=60), st.integers(0, 31), st.data())
@@ -166,7 +165,7 @@ def test_any_text_can_be_followed(tokens: list[int], limit: int, data: st.DataOb
         assert len(tree) <= limit
         tree = tree.head(data.draw(st.integers(0, len(tree))))
         chosen = data.draw(st.lists(st.integers(0, 4), min_size=len(tree) + 1, max_size=len(tree) + 1))
-        drafter.verified([drafter._open().tokens[-1], *tree.tokens], chosen)
+        drafter.verified(tree, [drafter._open().tokens[-1], *tree.tokens], chosen)
         drafter.extend([token])
     assert drafter._open().tokens == tokens
 
@@ -202,19 +201,33 @@ def test_rows_of_a_tree_teach_behind_their_own_parents() -> None:
     roots = tree.children(-1)
     assert {tree.tokens[root] for root in roots} == {7, 8} and len(tree) > 2
     chosen = [9, *range(20, 20 + len(tree))]
-    drafter.verified([1, *tree.tokens], chosen, [[token, 3, 4] for token in chosen])
+    drafter.verified(tree, [1, *tree.tokens], chosen, [[token, 3, 4] for token in chosen])
     for root in roots:
         choice = chosen[root + 1]
         assert memory.recycling.after_pair(1, tree.tokens[root]) == (choice, 3, 4)
     with pytest.raises(AssertionError):
-        drafter.verified([1, 99], [9, 9])
+        drafter.verified(tree, [1, 99], [9, 9])
+
+
+@given(_CHAINS, st.integers(0, 6))
+def test_parts_of_a_tree(chains: list[tuple[list[int], float]], depth: int) -> None:
+    tree = _merged(chains)
+    flat = tree.shallow(depth)
+    check(flat)
+    kept = {tree.chain(node) for node in range(len(tree)) if len(tree.chain(node)) <= depth}
+    assert {flat.chain(node) for node in range(len(flat))} == kept
+    spine = tree.spine()
+    check(spine)
+    assert spine.parents == tuple(range(-1, len(spine) - 1))
+    assert len(tree) == 0 or spine.tokens[0] == tree.tokens[0]
+    assert tree.depths() == [0, *(len(tree.chain(node)) for node in range(len(tree)))]
 
 
 def test_what_was_not_drafted_is_judged_too() -> None:
     drafter = _drafter([5, 6, 1, 7, 5, 6, 1, 7, 5, 6, 1])
     guess = _guesses(drafter)[7]
     before = drafter._chances.mean[guess]
-    drafter.verified([1], [7])
+    drafter.verified(EMPTY, [1], [7])
     assert drafter._chances.mean[guess] > before
 
 
