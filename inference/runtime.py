@@ -107,7 +107,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     functions = None
     if options.kernels == "auto" and options.numerics == "int8":
         functions = _Background(compiler.load)
-    hardware = probe(options, config)
+    hardware = probe(options, config, None if functions is None else functions.result)
     clock.lap("probe")
     context, slots = plan_memory(options, config, prepared)
     with torch.inference_mode():

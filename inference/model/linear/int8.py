@@ -15,7 +15,7 @@ ZERO_POINT = 128  # unsigned activations: q + 128 in 1 .. 255
 
 
 class Int8Kernel(str, Enum):
-    """How the integer product is computed; `inference.hardware` chooses by a probe of values.
+    """How the integer product is computed; `inference.probe` chooses by values, then by time.
 
     ONEDNN: one u8 x s8 product. Exact on AMX and wherever there is VNNI.
     ONEDNN_SPLIT: without VNNI, sums of two adjacent u8 x s8 products saturate in 16 bits. Splitting the
