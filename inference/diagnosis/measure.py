@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from inference.api import EngineConfig, TextCodec
 from inference.diagnosis.machine import private_bytes, resident_bytes_of
+from inference.openmp import import_torch
 
 if TYPE_CHECKING:
     from inference.runtime import Runtime
@@ -157,8 +158,8 @@ def measure(
     Raises:
         DraftlineError: the model cannot be loaded; with the reason and the next step.
     """
-    torch_ms = _import("torch")
-    engine_ms = _import("inference.runtime")
+    torch_ms = _timed(import_torch)
+    engine_ms = _timed(lambda: importlib.import_module("inference.runtime"))
     import torch
 
     from inference.probe import stored
@@ -184,9 +185,9 @@ def measure(
     )
 
 
-def _import(module: str) -> float:
+def _timed(load: Callable[[], object]) -> float:
     start = time.perf_counter()
-    importlib.import_module(module)
+    load()
     return (time.perf_counter() - start) * 1000
 
 

@@ -107,9 +107,8 @@ def _choices(measured: Measured) -> list[tuple[str, str]]:
 def _kernel(kernel: Kernel) -> str:
     used = "  <- used" if kernel.chosen else ""
     if not kernel.exact:
-        return f"{kernel.name}: {kernel.problem or 'wrong values'}{used}".replace(
-            "wrong values", "WRONG VALUES"
-        )
+        problem = "WRONG VALUES" if kernel.problem in ("", "wrong values") else kernel.problem
+        return f"{kernel.name}: {problem}{used}"
     if not kernel.row_ms:
         return f"{kernel.name}: exact, not timed{used}"
     times = " / ".join(f"{ms:.2f}" for ms in kernel.row_ms.values())

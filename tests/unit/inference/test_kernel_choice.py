@@ -153,9 +153,8 @@ def test_later_starts_check_the_stored_kernel_only(own_home: Path) -> None:
     clock, made = _machine(lambda rows: 0.2, lambda rows: 0.1)
     first = _choose(clock, made)
     assert first.file is not None and first.file.parent == own_home / "kernels"
-    assert (
-        first.file.parent.stat().st_mode & 0o077 == 0
-    )  # else compiled functions would not be loaded from it
+    # Else compiled functions would not be loaded from it.
+    assert first.file.parent.stat().st_mode & 0o077 == 0
     calls = [m.calls for m in made]
     again = _choose(clock, made)
     assert not again.fresh and again.kernel is first.kernel and again.reports == first.reports
