@@ -19,6 +19,7 @@ from inference.drafting.recycling import RecyclingTable
 from inference.drafting.suffix_index import SuffixIndex
 from inference.healing import Healing, Vocabulary
 from inference.model.decoder import Decoder
+from inference.model.device import synchronize
 from inference.sampling import Sampling, choose
 from inference.stops import StopChecker
 from inference.threads import ThreadGovernor
@@ -83,6 +84,10 @@ class Generator:
         self.planner = Planner()
         self.recycling = RecyclingTable()
 
+    def use(self, decoder: Decoder, threads: ThreadGovernor) -> None:
+        """Go on with another decoder of the same model, or other threads."""
+        self._decoder, self._threads = decoder, threads
+
     def generate(
         self,
         request: GenerationRequest,
@@ -135,6 +140,7 @@ class Generator:
         self._threads.before_forward()
         start = time.perf_counter()
         logits = self._decoder.forward(tokens, slot, logits_from)
+        synchronize(self._decoder.device)
         ms = (time.perf_counter() - start) * 1000
         self._threads.after_forward(len(tokens), ms)
         return logits, ms

@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import psutil
 import torch
 
-from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest
+from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest, Kernels
 from inference.cache.kv import KvSlot
 from inference.cache.prefix import SlotPool
+from inference.epochs import Epochs, numerics_key
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
 from inference.hardware import Hardware, probe
@@ -42,6 +43,7 @@ class Runtime:
     Attributes:
         context: tokens of one slot.
         load_ms: start-up breakdown by step, milliseconds.
+        epoch: numerics epoch of the decoder; slots of another one are not reused.
     """
 
     options: EngineConfig
@@ -56,6 +58,10 @@ class Runtime:
     context: int
     load_ms: dict[str, float] = field(default_factory=dict)
     epoch: int = 0
+    epochs: Epochs = field(default_factory=Epochs)
+
+    def __post_init__(self) -> None:
+        self.epoch = self.epochs.enter(numerics_key(self.decoder, self.hardware))
 
     def run(
         self,
@@ -69,6 +75,30 @@ class Runtime:
         with torch.inference_mode():
             slot, cached = self.slots.acquire(request.document, request.prompt, reuse=reuse, epoch=self.epoch)
             return self.generator.generate(request, slot, cached, draft, emit, interrupted)
+
+    def change(self, *, threads: int | None = None, kernels: Kernels | None = None) -> None:
+        """Go on with other threads or kernels; for the worker thread, between two requests.
+
+        Answers are then those of a fresh start with them: where bits may differ, an epoch begins in which
+        caches of earlier ones are not reused. New kernels pack the weights anew, beside the old ones.
+        """
+        if threads is not None:
+            self.options = replace(self.options, threads=threads)
+            self.hardware = replace(self.hardware, threads=threads)
+            torch.set_num_threads(threads)
+        if kernels is not None and kernels != self.options.kernels:
+            self.options = replace(self.options, kernels=kernels)
+            compiled = kernels == "auto" and self.options.numerics == "int8"
+            with torch.inference_mode():
+                self.decoder = load_decoder(
+                    self.prepared.weights,
+                    self.config,
+                    self.hardware,
+                    max_positions=self.context,
+                    library=compiler.load if compiled else None,
+                )
+        self.generator.use(self.decoder, _governor(self.options, self.hardware))
+        self.epoch = self.epochs.enter(numerics_key(self.decoder, self.hardware))
 
     def close_document(self, document: str) -> None:
         """Forget what the caches hold of a document, and with the last one that has a slot what was learned
@@ -122,15 +152,21 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         clock.lap("pack")
         loaded, vocabulary = words.result()
         clock.lap("tokenizer")
-        pool = SlotPool(slots, lambda: decoder.new_slot(context))
+        # Whichever decoder there is by then; see `Runtime.change`.
+        pool = SlotPool(slots, lambda: runtime.decoder.new_slot(context))
         _warm_up(decoder)
         clock.lap("warm_up")
-    # Floating-point products may be summed in another order by another number of threads.
-    threads = ThreadGovernor(hardware.threads, enabled=options.numerics == "int8")
+    threads = _governor(options, hardware)
     generator = Generator(decoder, loaded, vocabulary, options.prefill_chunk, context, threads)
-    return Runtime(
+    runtime = Runtime(
         options, prepared, config, hardware, loaded, vocabulary, decoder, pool, generator, context, clock.laps
     )
+    return runtime
+
+
+def _governor(options: EngineConfig, hardware: Hardware) -> ThreadGovernor:
+    # Floating-point products may be summed in another order by another number of threads.
+    return ThreadGovernor(hardware.threads, enabled=options.numerics == "int8")
 
 
 def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedModel) -> tuple[int, int]:
