@@ -209,7 +209,7 @@ def _choices(runtime: Runtime) -> Choices:
         compiled=runtime.decoder.fused,
         not_compiled=runtime.decoder.note,
         bit_exact=hardware.bit_exact,
-        notes=tuple(hardware.notes),
+        notes=tuple(note for note in (*hardware.notes, runtime.decoder.graph_note) if note),
         kernels_chosen="never" if choice is None else choice.date or "now",
         kernels_file="" if choice is None or choice.file is None else str(choice.file),
     )
