@@ -164,7 +164,10 @@ def _time(runner: _Runner, x: torch.Tensor, clock: Callable[[], float]) -> None:
 def _drop_slow(running: list[_Runner], x: torch.Tensor, clock: Callable[[], float], deadline: float) -> None:
     width = x.shape[0]
     for runner in running:
-        others = [other.best[width] for other in running if other.alive]
+        alive = [other for other in running if other.alive]
+        # A kernel for some widths only must not push out those that can do all.
+        whole = [other for other in alive if set(other.candidate.widths) >= set(WIDTHS)]
+        others = [other.best[width] for other in whole or alive]
         for _ in range(_RETRIES):
             if not runner.alive or runner.best[width] <= GIVE_UP * min(others) or clock() >= deadline:
                 break

@@ -15,9 +15,9 @@ from inference.model.graphs.capture import Capture
 from inference.model.layers import Layer, TorchStack
 from inference.model.rope import RopeTable
 
-# One width for all blocks. A GPU's library chooses the kernel of a matrix product, and with it the order of its
-# sums, by shape: a row has the same bits alone and in a draft only if both have one shape. 32 rows hold the
-# widest draft, and cost a product that waits for memory no more than one row.
+# One width for all blocks. A GPU's library chooses the kernel of a matrix product, and with it the order of
+# its sums, by shape: a row has the same bits alone and in a draft only if both have one shape. 32 rows
+# hold the widest draft, and cost a product that waits for memory no more than one row.
 FIXED_WIDTH = 32
 # Where equal bits are not wanted, or a product grows with its rows.
 WIDTHS = (1, 2, 4, 8, 16, 32)

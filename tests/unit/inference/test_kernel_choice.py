@@ -132,6 +132,16 @@ def test_a_kernel_for_some_widths_only() -> None:
     assert fastest([KernelReport("wrong", "wrong values")]) is None
 
 
+def test_a_fast_kernel_for_some_widths_leaves_the_others_in_the_race() -> None:
+    clock, made = _machine(lambda rows: 0.01, lambda rows: 0.2, lambda rows: 0.3)
+    reports = race.race([made[0].candidate((1, 8)), made[1].candidate(), made[2].candidate()], None, clock)
+    assert set(reports[0].row_ms) == {1, 8}
+    assert all(set(report.row_ms) == set(WIDTHS) and not report.gave_up for report in reports[1:])
+    best, narrow = fastest(reports), fastest(reports, (1, 8))
+    assert best is not None and best.name == "onednn-u8-split"
+    assert narrow is not None and narrow.name == "onednn-u8"
+
+
 def test_a_failing_kernel_is_no_candidate() -> None:
     clock, made = _machine(lambda rows: 0.1, lambda rows: 0.2)
 
