@@ -17,6 +17,7 @@ from bench.commands.common import (
     stoppable,
 )
 from bench.records import Compared
+from inference.openmp import import_torch
 
 QUICK_COUNT = 2
 
@@ -40,6 +41,7 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Run the bench; returns the exit status."""
     # Imported here: both halves and torch are needed only now.
+    import_torch()
     from bench.exactness import QUICK_VARIANTS, VARIANTS, ExactnessBench, verdict
     from bench.places import default_corpus, sample
 

@@ -22,6 +22,7 @@ from inference.model.fused.stack import supports
 from inference.model.layers import Layer
 from inference.model.linear import CompiledLinear, DenseLinear, Int8Linear, Linear
 from inference.model.linear.compiled import fits
+from inference.model.linear.int8 import Int8Kernel
 from inference.weights.pages import drop_pages
 
 
@@ -87,9 +88,11 @@ def _functions(hardware: Hardware, library: Callable[[], Library] | None) -> tup
         functions = library()
     except NoCompiler as error:
         return None, str(error)
-    if not functions.parallel and hardware.threads > 1:
+    if not functions.usable(hardware.threads):
         return None, "the C compiler has no threads in common with torch"
     wrong = product_fault(functions)
+    if not wrong and hardware.int8_kernel is not Int8Kernel.COMPILED:
+        wrong = "other products are faster on this machine"
     return (None, wrong) if wrong else (functions, "")
 
 
@@ -147,7 +150,7 @@ class _Reader:
         if self._functions is not None and fits(weight):
             linear = CompiledLinear(weight, scale, bias, self._functions, self._arena)
         else:
-            linear = Int8Linear(weight, scale, bias, self._hardware.int8_kernel)
+            linear = Int8Linear(weight, scale, bias, self._hardware.other_int8_kernel)
         if linear.private_bytes:
             drop_pages(weight)  # packed: half a gigabyte that nobody reads again
         return linear

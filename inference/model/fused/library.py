@@ -115,6 +115,10 @@ class Library:
         self._work = library.draftline_attention_work
         self._work.argtypes, self._work.restype = (_I, _I, _I, _I, _J), _J
 
+    def usable(self, threads: int) -> bool:
+        """Whether it can work with so many threads."""
+        return self.parallel or threads == 1
+
     def attention_work(self, heads: int, kv_heads: int, dim: int, block: int, positions: int) -> int:
         """Floats of work space that one thread needs."""
         return int(self._work(heads, kv_heads, dim, block, positions))
