@@ -12,7 +12,7 @@ None means "not known", e.g. because a peer does not tell.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 Source = Literal["model", "cache", "none"]
 Action = Literal["type", "newline", "typo", "backspace", "move", "edit-above", "accept"]
@@ -26,7 +26,7 @@ class Run:
     """What was run, on what.
 
     Attributes:
-        bench: "latency", "speculation", "quality" or "exactness".
+        bench: the subcommand of ``draftline bench``.
         command: the command line that repeats it.
         date: ISO 8601, UTC, seconds.
         machine: cpu, cores, isa, memory_gb, os, python, torch, ... as strings or numbers.
@@ -283,7 +283,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Compared:
-    """One prompt in one variant against the baseline (exactness bench)."""
+    """One prompt in one variant against the baseline; results of versions before ``Checked``."""
 
     RECORD: ClassVar[str] = "compared"
     path: str
@@ -301,9 +301,95 @@ class Compared:
     forwards: int
 
 
-Record: TypeAlias = Run | Key | Item | Call | Bandwidth | Forward | Prefill | Memory | Answer | Compared
+class CheckedWay(NamedTuple):
+    """One way to an answer, compared with the plain one.
+
+    Attributes:
+        limit: most tokens drafted for one forward, 0 without drafts.
+        cache, chunk, threads: see bench.exactness.variants; threads None: they were left alone.
+        widest: rows of the widest decode forward.
+    """
+
+    draft: str
+    limit: int
+    cache: str
+    chunk: int
+    threads: int | None
+    cached_tokens: int
+    drafted: int
+    accepted: int
+    forwards: int
+    widest: int
+    same_tokens: bool
+    same_logits: bool
+
+    @property
+    def same(self) -> bool:
+        """Nothing differs."""
+        return self.same_tokens and self.same_logits
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One prompt answered plainly from nothing cached, and in several other ways (exactness bench).
+
+    Attributes:
+        set: the kind of the prompt, see bench.exactness.prompts.
+        source: a place in a file or the id of a task, "" where the prompt is made up.
+        tokens: of the plain answer.
+        temperature: 0 is greedy.
+        digest: the first 16 hex digits of the SHA-256 of the plain answer's logits.
+        ways: each as the fields of ``CheckedWay`` in their order, to keep the file small.
+    """
+
+    RECORD: ClassVar[str] = "checked"
+    set: str
+    source: str
+    prompt_tokens: int
+    tokens: int
+    temperature: float
+    digest: str
+    ways: list[list[Any]]
+
+    def answers(self) -> list[CheckedWay]:
+        """The ways by the names of their fields."""
+        return [CheckedWay(*way) for way in self.ways]
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """Answers after a change within a process, against those of one which never had anything else.
+
+    Attributes:
+        change: in words.
+        answers: compared; identical: of these those with the same tokens and logits.
+    """
+
+    RECORD: ClassVar[str] = "restarted"
+    change: str
+    answers: int
+    identical: int
+
+
+Record: TypeAlias = (
+    Run | Key | Item | Call | Bandwidth | Forward | Prefill | Memory | Answer | Compared | Checked | Restarted
+)
 RECORDS: dict[str, type[Record]] = {
-    cls.RECORD: cls for cls in (Run, Key, Item, Call, Bandwidth, Forward, Prefill, Memory, Answer, Compared)
+    cls.RECORD: cls
+    for cls in (
+        Run,
+        Key,
+        Item,
+        Call,
+        Bandwidth,
+        Forward,
+        Prefill,
+        Memory,
+        Answer,
+        Compared,
+        Checked,
+        Restarted,
+    )
 }
 
 
