@@ -371,6 +371,43 @@ class Restarted:
     identical: int
 
 
+@dataclass(frozen=True)
+class Sample:
+    """The process of a running engine between two requests (soak bench). Counts are of the whole run.
+
+    Attributes:
+        answered, cancelled, superseded, refused, failed: what became of the requests; refused: the queue was
+            full.
+        error: the first failure, "" if there was none.
+        ms: median of the answers since the sample before, submit to result; None if there were none.
+        waiting: most requests without an answer at once since the sample before.
+        documents: open in the editor.
+        promised_bytes: private memory that the process may take.
+        threads: of the process; python_threads: of these the interpreter's.
+        files: open descriptors. objects: that the garbage collector knows.
+    """
+
+    RECORD: ClassVar[str] = "sample"
+    requests: int
+    seconds: float
+    answered: int
+    cancelled: int
+    superseded: int
+    refused: int
+    failed: int
+    error: str
+    ms: float | None
+    waiting: int
+    documents: int
+    private_bytes: int | None
+    mapped_bytes: int | None
+    promised_bytes: int
+    threads: int
+    python_threads: int
+    files: int
+    objects: int
+
+
 Record: TypeAlias = (
     Run | Key | Item | Call | Bandwidth | Forward | Prefill | Memory | Answer | Compared | Checked | Restarted
 )
@@ -389,6 +426,7 @@ RECORDS: dict[str, type[Record]] = {
         Compared,
         Checked,
         Restarted,
+        Sample,
     )
 }
 

@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     }
     facts = {
         "model": bench.runtime.prepared.source,
-        "numerics": settings.numerics,
+        "numerics": bench.runtime.options.numerics,
         "kernels": settings.kernels,
         "context": bench.runtime.context,
         "promised": bench.promised,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bench.journal import RunResults
-from bench.records import Answer, Call, Compared, Forward, Item, Key, Memory, Prefill, Record, Run
+from bench.records import Answer, Call, Compared, Forward, Item, Key, Memory, Prefill, Record, Run, Sample
 
 
 def run(*records: Record, bench: str = "latency", name: str = "a", **changes: Any) -> RunResults:
@@ -170,3 +170,28 @@ def compared(draft: str = "auto", **changes: Any) -> Compared:
         "forwards": 6,
     }
     return Compared(draft=draft, **{**values, **changes})
+
+
+def sample(**changes: Any) -> Sample:
+    """After 100 requests, of which 20 were not answered."""
+    values: dict[str, Any] = {
+        "requests": 100,
+        "seconds": 8.0,
+        "answered": 80,
+        "cancelled": 10,
+        "superseded": 10,
+        "refused": 0,
+        "failed": 0,
+        "error": "",
+        "ms": 60.0,
+        "waiting": 3,
+        "documents": 4,
+        "private_bytes": 900_000_000,
+        "mapped_bytes": 200_000_000,
+        "promised_bytes": 1_400_000_000,
+        "threads": 12,
+        "python_threads": 5,
+        "files": 30,
+        "objects": 400_000,
+    }
+    return Sample(**{**values, **changes})
