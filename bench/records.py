@@ -228,6 +228,29 @@ class Prefill:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a forward pass, run alone in all layers (speculation bench).
+
+    Attributes:
+        name: "whole" for the pass itself; "qkv", "out", "gate_up", "down" and "head" for linear layers; else
+            see bench.speculation.between.
+        rows, context: of the pass.
+        bytes: read at least; ops: multiply and add counted as two; None where that is no bound.
+    """
+
+    RECORD: ClassVar[str] = "part"
+    system: str
+    numerics: str
+    name: str
+    rows: int
+    context: int
+    repeat: int
+    ms: float
+    bytes: int | None
+    ops: float | None
+
+
+@dataclass(frozen=True)
 class Memory:
     """Memory of a loaded model.
 
@@ -408,8 +431,57 @@ class Sample:
     objects: int
 
 
+@dataclass(frozen=True)
+class Layout:
+    """One way to store and multiply the weights, in a process of its own (numerics bench).
+
+    The answers to gaps are ``Answer`` records whose ``numerics`` is this one's ``name``.
+
+    Attributes:
+        settings: the fields of EngineConfig that make it.
+        error: what failed, "" if nothing did; what was measured before is there.
+        kernel: of int8 products, None if there are none.
+        nll: sum over ``tokens`` predicted tokens of a text, in nats.
+        passes: [rows, ms] for each number of rows of a forward pass, the median over the repeats.
+        answers: token ids of the greedy answers, the same prompts in every row of the run.
+        file_bytes: the weights on disk; weight_bytes: packed copies of them in memory.
+        kv_token_bytes: keys and values of one token.
+        private_bytes, mapped_bytes: of the process at the end.
+    """
+
+    RECORD: ClassVar[str] = "layout"
+    name: str
+    settings: dict[str, Any]
+    error: str = ""
+    kernel: str | None = None
+    bit_exact: bool | None = None
+    nll: float | None = None
+    tokens: int | None = None
+    passes: list[list[float]] = field(default_factory=list)
+    answers: list[list[int]] = field(default_factory=list)
+    file_bytes: int | None = None
+    weight_bytes: int | None = None
+    kv_token_bytes: float | None = None
+    private_bytes: int | None = None
+    mapped_bytes: int | None = None
+
+
 Record: TypeAlias = (
-    Run | Key | Item | Call | Bandwidth | Forward | Prefill | Memory | Answer | Compared | Checked | Restarted
+    Run
+    | Key
+    | Item
+    | Call
+    | Bandwidth
+    | Forward
+    | Prefill
+    | Part
+    | Memory
+    | Answer
+    | Layout
+    | Compared
+    | Checked
+    | Restarted
+    | Sample
 )
 RECORDS: dict[str, type[Record]] = {
     cls.RECORD: cls
@@ -421,8 +493,10 @@ RECORDS: dict[str, type[Record]] = {
         Bandwidth,
         Forward,
         Prefill,
+        Part,
         Memory,
         Answer,
+        Layout,
         Compared,
         Checked,
         Restarted,

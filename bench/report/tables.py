@@ -8,8 +8,10 @@ from dataclasses import dataclass
 
 from bench.journal import RunResults
 from bench.report import (
+    breakdown,
     exactness_tables,
     latency_tables,
+    numerics_tables,
     quality_tables,
     roofline_tables,
     soak_tables,
@@ -62,6 +64,8 @@ def _section(number: int, results: RunResults) -> _Section:
             *keys,
             *calls,
             *limits,
+            *breakdown.tables(results.records),
+            *numerics_tables.tables(results.records),
             *answers,
             *exactness_tables.tables(results.records),
             *soak_tables.tables(results.records),

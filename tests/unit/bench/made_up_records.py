@@ -5,7 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from bench.journal import RunResults
-from bench.records import Answer, Call, Compared, Forward, Item, Key, Memory, Prefill, Record, Run, Sample
+from bench.records import (
+    Answer,
+    Call,
+    Compared,
+    Forward,
+    Item,
+    Key,
+    Layout,
+    Memory,
+    Part,
+    Prefill,
+    Record,
+    Run,
+    Sample,
+)
 
 
 def run(*records: Record, bench: str = "latency", name: str = "a", **changes: Any) -> RunResults:
@@ -195,3 +209,32 @@ def sample(**changes: Any) -> Sample:
         "objects": 400_000,
     }
     return Sample(**{**values, **changes})
+
+
+def layout(name: str = "int8", **changes: Any) -> Layout:
+    values: dict[str, Any] = {
+        "settings": {"numerics": name},
+        "nll": 200.0,
+        "tokens": 100,
+        "passes": [[1, 20.0]],
+        "answers": [[1, 2]],
+        "file_bytes": 800_000_000,
+        "weight_bytes": 494_000_000,
+        "kv_token_bytes": 24_576.0,
+        "private_bytes": 900_000_000,
+        "mapped_bytes": 300_000_000,
+    }
+    return Layout(name=name, **{**values, **changes})
+
+
+def part(name: str, ms: float, **changes: Any) -> Part:
+    values: dict[str, Any] = {
+        "system": "draftline",
+        "numerics": "int8",
+        "rows": 1,
+        "context": 1024,
+        "repeat": 0,
+        "bytes": None,
+        "ops": None,
+    }
+    return Part(name=name, ms=ms, **{**values, **changes})
