@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from inference.engine import Engine
 
 REQUESTS, QUICK_REQUESTS = 10_000, 250
+# What is promised for Python, its libraries, the tokenizer and work space.
+ALLOWANCE_MB = 400
 # Samples of a run, so that its file stays small.
 _SAMPLES = 100
 _FEWEST_BETWEEN = 10
@@ -49,6 +51,13 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--every", type=int, metavar="N", help=f"requests between two samples (for {_SAMPLES} samples)"
     )
+    parser.add_argument(
+        "--allowance",
+        type=int,
+        default=ALLOWANCE_MB,
+        metavar="MB",
+        help=f"private memory beside packed weights and the KV budget ({ALLOWANCE_MB})",
+    )
     add_common(parser, f"{QUICK_REQUESTS} requests, under a minute")
 
 
@@ -56,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the bench; returns the exit status."""
     # Imported here: both halves and torch are needed only now.
     from bench.places import default_corpus
-    from bench.soak.drive import ALLOWANCE_BYTES, Soak
+    from bench.soak.drive import Soak
     from bench.soak.editor import PROMPT_TOKENS, Editor, NoFiles
     from bench.soak.verdict import summarise
     from inference.engine import Engine
@@ -64,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
     settings = settings_from(args)
     check_count("--requests", args.requests)
+    check_count("--allowance", args.allowance)
     if args.every is not None:
         check_count("--every", args.every)
     if args.minutes is not None and not args.minutes > 0:
@@ -100,11 +110,11 @@ def run(args: argparse.Namespace) -> int:
             "draft": config.draft,
             "weight_bytes": runtime.decoder.weights.private_bytes,
             "kv_budget_mb": config.kv_budget_mb,
-            "allowance_bytes": ALLOWANCE_BYTES,
+            "allowance_mb": args.allowance,
         }
         journal, path = begin(args, options, {"draftline": facts})
         with journal, stoppable() as steps:
-            soak = Soak(engine, lambda: editor.documents)
+            soak = Soak(engine, lambda: editor.documents, args.allowance * 1_000_000)
             steps.begin("warm-up", 2)
             soak.warm_up(_blocks(engine))
             steps.advance()

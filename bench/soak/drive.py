@@ -20,8 +20,6 @@ from inference.api import FinishReason, GenerationRequest, GenerationResult
 from inference.engine import Engine, PendingGeneration
 from inference.errors import QueueFull
 
-# What the process may take beside packed weights and the KV budget.
-ALLOWANCE_BYTES = 400_000_000
 _SECONDS = 120.0  # for one answer
 _PATIENCE_S = 0.005  # from a request to its cancelling, every other time
 _MOST_WAITING = 8
@@ -42,8 +40,9 @@ class _Tally:
 class Soak:
     """One engine under load. Used from one thread."""
 
-    def __init__(self, engine: Engine, documents: Callable[[], int]) -> None:
-        """``engine`` is ready; ``documents`` tells how many are open in the editor."""
+    def __init__(self, engine: Engine, documents: Callable[[], int], allowance: int) -> None:
+        """``engine`` is ready; ``documents`` tells how many are open in the editor; ``allowance``: bytes that
+        the process may take beside packed weights and the KV budget."""
         self._engine, self._documents = engine, documents
         self._waiting: list[PendingGeneration] = []
         self._tally = _Tally()
@@ -51,7 +50,7 @@ class Soak:
         self._began = time.monotonic()
         runtime = engine.runtime
         self._promised = (
-            runtime.decoder.weights.private_bytes + runtime.options.kv_budget_mb * 2**20 + ALLOWANCE_BYTES
+            runtime.decoder.weights.private_bytes + runtime.options.kv_budget_mb * 2**20 + allowance
         )
 
     def warm_up(self, requests: Iterable[GenerationRequest]) -> None:

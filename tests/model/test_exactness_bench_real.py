@@ -17,9 +17,9 @@ PROMPTS = 60
 
 def test_sixty_prompts(real_model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole run: draftline bench exactness --count 1000 --max-prompt 8192 --data DIR"""
-    monkeypatch.setattr("bench.commands.exactness.TOKENS", 10)
+    monkeypatch.setattr("bench.commands.exactness.TOKENS", 8)
     out = tmp_path / "out.jsonl"
-    more = ["--count", str(PROMPTS), "--max-prompt", "256", "--variants", "2", "--no-restart"]
+    more = ["--count", str(PROMPTS), "--max-prompt", "192", "--variants", "2", "--no-restart"]
     assert main(["bench", "exactness", "--model", real_model, "--out", str(out), *more]) == 0
     (results,) = load([out])
     checked = [record for record in results.records if isinstance(record, Checked)]

@@ -28,14 +28,10 @@ REPO = ROOT / "bench"
 def _bench(model: Path, out: Path, *more: str) -> int:
     # Small blocks have few sizes, and with them few kernels to be built.
     small = ["--kv-budget", "8", "--prefill-chunk", "16"]
+    # The memory of other tests is that of the same process.
+    small += ["--allowance", "8000"]
     arguments = ["--model", str(model), "--repo", str(REPO), *small, "--out", str(out)]
     return main(["bench", "soak", *arguments, *more])
-
-
-@pytest.fixture(autouse=True)
-def beside_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their memory is that of the same process."""
-    monkeypatch.setattr("bench.soak.drive.ALLOWANCE_BYTES", 8_000_000_000)
 
 
 def _samples(out: Path) -> list[Sample]:
@@ -127,7 +123,8 @@ def test_minutes_bound_a_run(looping_model: Path, tiny_home: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--repo", "/nowhere"], ["--requests", "0"], ["--every", "0"], ["--minutes", "0"]]
+    "arguments",
+    [["--repo", "/nowhere"], ["--requests", "0"], ["--every", "0"], ["--minutes", "0"], ["--allowance", "0"]],
 )
 def test_wrong_usage(arguments: list[str]) -> None:
     assert main(["bench", "soak", *arguments]) == 2
