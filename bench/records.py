@@ -446,7 +446,7 @@ class Layout:
         answers: token ids of the greedy answers, the same prompts in every row of the run.
         file_bytes: the weights on disk; weight_bytes: packed copies of them in memory.
         kv_token_bytes: keys and values of one token.
-        private_bytes, mapped_bytes: of the process at the end.
+        private_bytes, mapped_bytes: of the process after its answers.
     """
 
     RECORD: ClassVar[str] = "layout"

@@ -102,9 +102,6 @@ def measure(
         }
         layout = replace(layout, **_known(worker.ask(order, _LOAD_SECONDS)))
         advance()
-        found = worker.ask({"do": "perplexity", "text": extent.text, "tokens": extent.text_tokens}, _SECONDS)
-        layout = replace(layout, nll=found["nll"], tokens=found["tokens"])
-        advance()
         order = {"do": "passes", "rows": list(ROWS_OF_PASSES), "repeats": extent.repeats}
         layout = replace(layout, passes=worker.ask(order, _SECONDS)["passes"])
         advance()
@@ -117,14 +114,19 @@ def measure(
                 given = worker.ask({"do": "gap", "task": converter.unstructure(task)}, _SECONDS)
                 yield _judged(set_name, task, name, given, extent.tests)
                 advance()
+        # Now, because the logits of a whole text take hundreds of MB that no request ever does.
+        layout = _with_memory(layout, worker)
+        found = worker.ask({"do": "perplexity", "text": extent.text, "tokens": extent.text_tokens}, _SECONDS)
+        layout = replace(layout, nll=found["nll"], tokens=found["tokens"])
+        advance()
     except PeerFailed as error:
         layout = replace(layout, error=str(error))
     except KeyboardInterrupt:
         stopped, layout = True, replace(layout, error="stopped")
     finally:
         if worker is not None:
-            usage = worker.usage()
-            layout = replace(layout, private_bytes=usage.private_bytes, mapped_bytes=usage.mapped_bytes)
+            if layout.private_bytes is None:
+                layout = _with_memory(layout, worker)
             worker.end()
     yield layout
     if stopped:
@@ -133,6 +135,11 @@ def measure(
 
 def _start(name: str) -> LineWorker:
     return LineWorker(f"the process of {name}", "bench.numerics.worker")
+
+
+def _with_memory(layout: Layout, worker: Worker) -> Layout:
+    usage = worker.usage()
+    return replace(layout, private_bytes=usage.private_bytes, mapped_bytes=usage.mapped_bytes)
 
 
 def _known(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ REQUESTS = 300
 def test_three_hundred_requests(real_model: str, tmp_path: Path) -> None:
     """The whole run: draftline bench soak --requests 10000"""
     out = tmp_path / "out.jsonl"
-    # Small blocks and caches are filled quickly. Kernels that are kept for each number of rows take their part.
+    # Small blocks and caches are filled quickly. Beside them the library keeps a kernel for each block size.
     small = ["--prefill-chunk", "16", "--kv-budget", "208", "--allowance", "500"]
     more = ["--model", real_model, "--requests", str(REQUESTS), "--out", str(out), *small]
     done = subprocess.run(

@@ -152,7 +152,7 @@ def test_a_day_in_an_editor(tmp_path: Path) -> None:
         closed.update(step.closes)
         assert step.request.document not in closed
         opened.add(step.request.document)
-    assert len(opened) > 5 and closed < opened
+    assert len(opened) > 5 and opened - closed, "some are still open"
     assert closed >= {step.request.document for step in steps[:SESSION]}, "closed with the editor"
     lengths = [len(step.request.prompt) for step in steps]
     assert max(lengths) <= 256 and sorted(lengths)[len(lengths) // 2] > 64
