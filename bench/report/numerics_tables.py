@@ -36,8 +36,8 @@ def tables(records: Sequence[Record]) -> list[Table]:
             "Numerics and layouts",
             "Each in a process of its own, on the same text and tasks. Perplexity of source code, in windows"
             " that start from nothing. Time: one forward pass, median. Private memory: of the process after"
-            " its answers, mapped weights not counted. Same answers: greedy, all tokens; same tokens: up to the"
-            f" first that differs.{_settings(layouts)}{_errors(layouts)}",
+            " its answers, mapped weights not counted. Same answers: greedy, all tokens; same tokens: up to"
+            f" the first that differs.{_settings(layouts)}{_errors(layouts)}",
             columns,
             tuple(_row(layout, answers, reference, sizes) for layout in layouts),
         )
