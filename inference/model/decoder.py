@@ -82,6 +82,11 @@ class Decoder:
         else:
             self._stack = TorchStack(config, weights.layers, rope, attention_tiles)
 
+    def measure_steps(self, laps: torch.Tensor | None) -> None:
+        """Add the seconds of each compiled step to ``laps``, see `FusedStack.laps`; None ends it."""
+        assert isinstance(self._stack, FusedStack)
+        self._stack.laps = laps
+
     @property
     def graph_note(self) -> str:
         """Why forwards on a GPU are not recorded, "" if they are or there is none; known after the first."""

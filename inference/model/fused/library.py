@@ -88,6 +88,7 @@ class BlockStruct(ctypes.Structure):
         ("q", _P),
         ("unit", _J),
         ("work_size", _J),
+        ("laps", _P),
     )
 
 
