@@ -126,13 +126,15 @@ class Runtime:
         if kernels is not None and kernels != self.options.kernels:
             self.options = replace(self.options, kernels=kernels)
             compiled = kernels == "auto" and self.options.numerics == "int8"
+            library = compiler.load if compiled else None
+            self.hardware = probe(self.options, self.config, library)
             with torch.inference_mode():
                 self.decoder = load_decoder(
                     self.prepared.weights,
                     self.config,
                     self.hardware,
                     max_positions=self.context,
-                    library=compiler.load if compiled else None,
+                    library=library,
                     kv=self.options.kv,
                 )
         self.generator.use(self.decoder, _governor(self.options, self.hardware))

@@ -42,7 +42,6 @@ class Measured:
         runtime = self.runtime
         kernel = runtime.hardware.int8_kernel
         slot = runtime.decoder.new_slot(1)
-        buffers = [value for value in vars(slot).values() if isinstance(value, torch.Tensor)]
         return {
             "context": runtime.context,
             "threads": runtime.hardware.threads,
@@ -50,7 +49,7 @@ class Measured:
             "bit_exact": runtime.hardware.bit_exact,
             "file_bytes": runtime.prepared.weights.stat().st_size,
             "weight_bytes": runtime.decoder.weights.private_bytes,
-            "kv_token_bytes": sum(buffer.nbytes for buffer in buffers) / slot.capacity,
+            "kv_token_bytes": slot.nbytes / slot.capacity,
         }
 
     def perplexity(self, text: str, tokens: int) -> dict[str, Any]:

@@ -30,7 +30,7 @@ HEAD = "head"
 class _Timed(NamedTuple):
     """A part: what runs it, and what it must read and compute at least.
 
-    ``measured`` gives the milliseconds that the last whole pass measured for it; then there is nothing to run.
+    ``measured`` gives the milliseconds that the last whole pass measured for it; nothing is run then.
     """
 
     name: str
