@@ -10,13 +10,21 @@ from typing import Literal, Protocol
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b-instruct"
 
-Numerics = Literal["int8", "bf16", "fp16", "fp32"]
+Numerics = Literal["int8", "nf4", "llm-int8", "bf16", "fp16", "fp32"]
 Draft = Literal["none", "ngram", "auto"]
 Kernels = Literal["auto", "torch"]
 
-NUMERICS: tuple[Numerics, ...] = ("int8", "bf16", "fp16", "fp32")
+NUMERICS: tuple[Numerics, ...] = ("int8", "nf4", "llm-int8", "bf16", "fp16", "fp32")
 DRAFTS: tuple[Draft, ...] = ("none", "ngram", "auto")
 KERNELS: tuple[Kernels, ...] = ("auto", "torch")
+
+
+def default_numerics(device: str) -> Numerics:
+    """What a device runs where nobody chose: int8 products are for the CPU only."""
+    kind = device.partition(":")[0]
+    if kind == "cuda":
+        return "nf4"
+    return "bf16" if kind == "mps" else "int8"
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,7 @@ class EngineConfig:
         use_cache: reuse KV of earlier requests.
         allow_download: fetch missing weights without asking again.
         queue_limit: requests that may wait; more are refused with ``queue-full``.
+        mixed: other numerics for some linear layers, see `inference.precision`.
     """
 
     model: str = DEFAULT_MODEL
@@ -48,6 +57,7 @@ class EngineConfig:
     use_cache: bool = True
     allow_download: bool = False
     queue_limit: int = 32
+    mixed: str = ""
 
 
 @dataclass(frozen=True)

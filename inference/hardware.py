@@ -10,19 +10,19 @@ from dataclasses import dataclass
 import torch
 
 from inference.api import EngineConfig
+from inference.bitsandbytes_library import bitsandbytes
 from inference.cache.kv import KV_BUCKET
 from inference.errors import UnsupportedNumerics
 from inference.model.attention import attend, plan_rows
 from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm, silu_times
-from inference.model.linear.dense import DenseLinear
 from inference.model.linear.int8 import FLOAT_BLOCK, Int8Kernel, Int8Linear, quantize_rows
+from inference.model.linear.random_weights import random_linear, rows_agree
+from inference.precision import precision_of
 
 # A kernel that is right but this much slower than float is oneDNN's reference implementation (300 times).
 # Far from 1, because a busy core can make one measurement ten times too long.
 TOO_SLOW = 40.0
-
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 # Positions per attention tile, if their bits agree; else the first alone, padded.
 TILES = (1, 4, 16)
@@ -98,8 +98,13 @@ def choose_device(config: EngineConfig) -> torch.device:
         raise UnsupportedNumerics(f"Unknown device {kind!r}.", "Use cpu, cuda or mps.")
     if not present[kind]:
         raise UnsupportedNumerics(f"This machine has no usable {kind} device.", "Use --device cpu.")
-    if kind != "cpu" and config.numerics == "int8":
+    used = precision_of(config).used
+    if kind != "cpu" and "int8" in used:
         raise UnsupportedNumerics(f"int8 runs on the CPU only, not on {kind}.", "Add --numerics bf16.")
+    if used & {"nf4", "llm-int8"}:
+        if kind == "mps":
+            raise UnsupportedNumerics("nf4 and llm-int8 run on cpu and cuda only.", "Add --numerics bf16.")
+        bitsandbytes()
     return torch.device(kind)
 
 
@@ -111,15 +116,17 @@ def probe(config: EngineConfig, model: ModelConfig) -> Hardware:
     kernel: Int8Kernel | None = None
     reports: list[KernelReport] = []
     notes: list[str] = []
-    if config.numerics == "int8":
+    used = precision_of(config).used
+    if "int8" in used:
         kernel, reports = choose_int8_kernel()
         if kernel is not Int8Kernel.ONEDNN:
             notes.append(f"The plain u8 x s8 kernel is wrong or missing here; using {kernel.value}.")
     if device.type == "cpu":
         tiles, exact = choose_attention_tiles(model)
         exact = exact and elementwise_rows_agree(model)
-        if config.numerics != "int8":
-            exact = exact and dense_rows_agree(model, DTYPES[config.numerics])
+        for numerics in sorted(used - {"int8"}):
+            linear = random_linear(numerics, model.hidden_size, model.hidden_size, device, None)
+            exact = exact and rows_agree(linear, model.hidden_size)
     else:
         tiles, exact = TILES, False
         notes.append("Bit-exactness is not promised on this device.")
@@ -196,17 +203,6 @@ def choose_attention_tiles(model: ModelConfig) -> tuple[tuple[int, ...], bool]:
     fixed = run((FIXED_TILE,))
     shifted = all(torch.equal(run((FIXED_TILE,), skip), fixed[skip:]) for skip in (1, 3, 7))
     return (FIXED_TILE,), shifted
-
-
-def dense_rows_agree(model: ModelConfig, dtype: torch.dtype) -> bool:
-    """Whether a floating-point product gives a row the same bits at any place in any block."""
-    generator = torch.Generator().manual_seed(17)
-    weight = torch.randn(model.hidden_size, model.hidden_size, generator=generator).to(dtype)
-    x = torch.randn(41, model.hidden_size, generator=generator)
-    linear = DenseLinear(weight)
-    whole = linear(x)
-    parts = (slice(0, 1), slice(3, 22), slice(5, 38), slice(40, 41))
-    return all(torch.equal(linear(x[part]), whole[part]) for part in parts)
 
 
 def elementwise_rows_agree(model: ModelConfig) -> bool:

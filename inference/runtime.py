@@ -16,12 +16,13 @@ from inference.cache.kv import KvSlot
 from inference.cache.prefix import SlotPool
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
-from inference.hardware import Hardware, probe
+from inference.hardware import Hardware, choose_device, probe
 from inference.healing import Vocabulary
 from inference.model.config import ModelConfig
 from inference.model.decoder import Decoder
 from inference.model.fused import compiler
 from inference.model.loader import load_decoder
+from inference.precision import precision_of
 from inference.threads import ThreadGovernor
 from inference.tokenizer import Tokenizer
 from inference.weights.progress import Progress
@@ -89,11 +90,14 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         DraftlineError: with the reason and the next step.
     """
     clock = _Clock()
+    choose_device(options)  # before a conversion that nothing here could run
+    precision = precision_of(options)
     prepared = prepare(
         options.model,
         options.numerics,
         allow_download=options.allow_download,
         progress=_StatusProgress(on_progress),
+        mixed=options.mixed,
     )
     clock.lap("weights")
     config = ModelConfig.from_hf(prepared.config)
@@ -105,7 +109,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     words = _Background(load_tokenizer)
     # The first time this compiles, for about a second, while the weights are packed.
     functions = None
-    if options.kernels == "auto" and options.numerics == "int8":
+    if options.kernels == "auto" and "int8" in precision.layers(config.n_layers):
         functions = _Background(compiler.load)
     hardware = probe(options, config)
     clock.lap("probe")
@@ -126,7 +130,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         _warm_up(decoder)
         clock.lap("warm_up")
     # Floating-point products may be summed in another order by another number of threads.
-    threads = ThreadGovernor(hardware.threads, enabled=options.numerics == "int8")
+    threads = ThreadGovernor(hardware.threads, enabled=precision.used == {"int8"})
     generator = Generator(decoder, loaded, vocabulary, options.prefill_chunk, context, threads)
     return Runtime(
         options, prepared, config, hardware, loaded, vocabulary, decoder, pool, generator, context, clock.laps

@@ -19,7 +19,9 @@ from inference.api import (
     EngineConfig,
     Kernels,
     Numerics,
+    default_numerics,
 )
+from inference.precision import Precision
 from lsp_server.completion.pipeline import CompletionOptions
 
 SECTION = "draftline"
@@ -31,6 +33,8 @@ class Settings:
 
     Attributes:
         model: catalog name, a ``.gguf`` file or a directory.
+        numerics: None chooses by the device.
+        mixed: other numerics for some layers, in the words of `inference.precision`.
         threads: None chooses by the machine.
         kv_budget: MiB for all KV slots.
         prompt_tokens: most tokens of a prompt; reading a file for the first time takes time in proportion.
@@ -42,7 +46,8 @@ class Settings:
     """
 
     model: str = DEFAULT_MODEL
-    numerics: Numerics = "int8"
+    numerics: Numerics | None = None
+    mixed: str = ""
     draft: Draft = "auto"
     device: str = "cpu"
     kernels: Kernels = "auto"
@@ -66,7 +71,8 @@ class Settings:
         """The part an engine is started with."""
         return EngineConfig(
             model=self.model,
-            numerics=self.numerics,
+            numerics=self.numerics or default_numerics(self.device),
+            mixed=self.mixed,
             draft=self.draft,
             device=self.device,
             kernels=self.kernels,
@@ -138,6 +144,16 @@ def _text(value: object) -> str:
     raise BadValue("a text that is not empty")
 
 
+def _mixed(value: object) -> str:
+    accepted = "empty, or PATTERN=NUMERICS, separated by commas, of " + ", ".join(NUMERICS)
+    if not isinstance(value, str):
+        raise BadValue(accepted)
+    try:
+        return Precision.parse("int8", value).mixed
+    except ValueError:
+        raise BadValue(accepted) from None
+
+
 def _flag(value: object) -> bool:
     if isinstance(value, bool):
         return value
@@ -185,6 +201,7 @@ def _whole(low: int, high: int) -> Callable[[object], int]:
 _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "model": ("model", _text),
     "numerics": ("numerics", _one_of(*NUMERICS)),
+    "mixed": ("mixed", _mixed),
     "draft": ("draft", _one_of(*DRAFTS)),
     "device": ("device", _device),
     "kernels": ("kernels", _one_of(*KERNELS)),

@@ -11,6 +11,7 @@ from bench.commands.common import (
     add_common,
     begin,
     check_count,
+    named,
     prepare_model,
     settings_from,
     stoppable,
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     options = settings.completion_options()
     bench = ExactnessBench(settings.engine_config(), options, QUICK_VARIANTS if args.quick else VARIANTS)
     facts_of_run = {"count": len(places), "seed": settings.seed, "temperature": settings.temperature}
-    facts = {"model": settings.model, "numerics": settings.numerics, "promised": bench.promised}
+    facts = {"model": settings.model, "numerics": named(settings), "promised": bench.promised}
     journal, path = begin(args, facts_of_run, {"draftline": facts})
     with journal, stoppable() as steps:
         steps.begin("prompts", len(places))

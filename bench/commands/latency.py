@@ -19,6 +19,7 @@ from bench.commands.common import (
     begin,
     check_count,
     conclude,
+    named,
     prepare_model,
     settings_from,
     stoppable,
@@ -142,7 +143,7 @@ async def _run(args: argparse.Namespace, settings: Settings, items: Sequence[Rep
 def _editors(args: argparse.Namespace, settings: Settings) -> list[Editor]:
     from bench.peers.choose import editor_for
 
-    own = draftline_editor({"model": settings.model, "numerics": settings.numerics}, given(args))
+    own = draftline_editor({"model": settings.model, "numerics": named(settings)}, given(args))
     editors: list[Editor] = [own, *(editor_for(spec, settings) for spec in args.peer)]
     names = [editor.name for editor in editors]
     if len(set(names)) < len(names):

@@ -17,6 +17,7 @@ from bench.commands.common import (
     begin,
     check_count,
     conclude,
+    in_each,
     prepare_model,
     settings_from,
     stoppable,
@@ -77,9 +78,8 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--numerics",
         dest="numerics_list",
         metavar="LIST",
-        default=Settings.numerics,
         help=f"of {', '.join(NUMERICS)}: the first is measured in full, the others with some prompts,"
-        f" one after the other ({Settings.numerics})",
+        f" one after the other (by the device)",
     )
 
 
@@ -88,11 +88,10 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
     extent = _extent(args, settings)
     sources = _sources(args, settings)
-    numerics = listed("--numerics", args.numerics_list, NUMERICS)
     if args.roofline and settings.device != "cpu":
         raise WrongUsage(f"the roofline is measured on the CPU only: add --no-roofline for {settings.device}")
     peers = _peers(args.peer, settings)
-    each = [replace(settings, numerics=name) for name in numerics]
+    each = in_each(args.numerics_list, settings)
     for one in each:
         prepare_model(one)
     try:

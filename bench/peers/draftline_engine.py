@@ -14,6 +14,7 @@ from bench.peers.base import Decoded, Decoder, Prompt, Usage
 from bench.records import DRAFTERS
 from inference.api import DRAFTS, Draft, EngineConfig, GenerationRequest, StopRules
 from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.precision import precision_of
 from inference.runtime import Runtime, load_runtime
 
 # Between the drafter's name and its limit in the name of a mode of a sweep.
@@ -32,7 +33,7 @@ class DraftlineDecoder:
     process that runs in that mode only.
 
     Attributes:
-        numerics: of the weights.
+        numerics: of the weights, as `inference.precision.Precision` writes it.
         bit_exact: equal bits are promised on this machine; known once it was started.
     """
 
@@ -41,7 +42,7 @@ class DraftlineDecoder:
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = replace(config, use_cache=False)
-        self.numerics = config.numerics
+        self.numerics = str(precision_of(config))
         self.bit_exact = False
         self._runtime: Runtime | None = None
         self._planners: defaultdict[str, Planner] = defaultdict(Planner)

@@ -18,7 +18,7 @@ from inference.model.fused.compiler import NoCompiler
 from inference.model.fused.library import Library
 from inference.model.fused.stack import supports
 from inference.model.layers import Layer
-from inference.model.linear import DenseLinear, Int8Linear, Linear
+from inference.model.linear import DenseLinear, Int8Linear, Linear, LlmInt8Linear, Nf4Linear
 from inference.weights.pages import drop_pages
 
 
@@ -120,12 +120,19 @@ class _Reader:
         return self.tensor(name) if name in self._names else None
 
     def linear(self, name: str) -> Linear:
+        """The numerics follow from what stands beside the weight, see `inference.weights.forms`."""
         weight = self.tensor(name + ".weight")
-        bias = self.optional(name + ".bias")
-        if weight.dtype is not torch.int8:
-            return DenseLinear(weight, bias)
-        assert self._hardware.int8_kernel is not None
-        linear = Int8Linear(weight, self.tensor(name + ".scale"), bias, self._hardware.int8_kernel)
+        linear = self._packed(name, weight, self.optional(name + ".bias"))
         if linear.private_bytes:
             drop_pages(weight)  # packed: half a gigabyte that nobody reads again
         return linear
+
+    def _packed(self, name: str, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
+        if self.has(name + ".nf4_absmax"):
+            return Nf4Linear(weight, self.tensor(name + ".nf4_absmax"), bias)
+        if self.has(name + ".llm_int8_absmax"):
+            return LlmInt8Linear(weight, self.tensor(name + ".llm_int8_absmax"), bias)
+        if weight.dtype is not torch.int8:
+            return DenseLinear(weight, bias)
+        assert self._hardware.int8_kernel is not None
+        return Int8Linear(weight, self.tensor(name + ".scale"), bias, self._hardware.int8_kernel)

@@ -1,0 +1,56 @@
+"""Linear layers of random weights, to try kernels without a model."""
+
+from __future__ import annotations
+
+import torch
+
+from inference.api import Numerics
+from inference.model.linear.base import Linear
+from inference.model.linear.dense import DenseLinear
+from inference.model.linear.int8 import Int8Kernel, Int8Linear
+from inference.model.linear.llm_int8 import LlmInt8Linear
+from inference.model.linear.nf4 import BLOCK, Nf4Linear
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+# Makes outliers of LLM.int8() in some columns of some rows.
+_LARGE = 20.0
+
+
+def random_linear(
+    numerics: Numerics, outputs: int, inputs: int, device: torch.device, int8_kernel: Int8Kernel | None
+) -> Linear:
+    """A layer without bias.
+
+    Args:
+        int8_kernel: needed for int8.
+
+    Raises:
+        UnsupportedNumerics: the numerics need bitsandbytes, which cannot be used.
+    """
+    generator = torch.Generator().manual_seed(17)
+
+    def integers(low: int, high: int, width: int, dtype: torch.dtype) -> torch.Tensor:
+        return torch.randint(low, high, (outputs, width), dtype=dtype, generator=generator).to(device)
+
+    if numerics == "nf4":
+        blocks = -(-inputs // BLOCK)
+        codes = integers(0, 256, blocks * BLOCK // 2, torch.uint8)
+        return Nf4Linear(codes, torch.full((outputs, blocks), 0.05, device=device), None)
+    scale = torch.full((outputs,), 0.05, device=device)
+    if numerics == "llm-int8":
+        return LlmInt8Linear(integers(-127, 128, inputs, torch.int8), scale, None)
+    if numerics == "int8":
+        assert int8_kernel is not None
+        return Int8Linear(integers(-127, 128, inputs, torch.int8), scale, None, int8_kernel)
+    weight = torch.randn(outputs, inputs, generator=generator)
+    return DenseLinear(weight.to(device, DTYPES[numerics]))
+
+
+def rows_agree(linear: Linear, inputs: int) -> bool:
+    """Whether a layer gives a row the same bits at any place in any block."""
+    x = torch.randn(41, inputs, generator=torch.Generator().manual_seed(29))
+    x[::3, ::37] *= _LARGE
+    whole = linear(x)
+    parts = (slice(0, 1), slice(3, 22), slice(5, 38), slice(40, 41))
+    return all(torch.equal(linear(x[part]), whole[part]) for part in parts)
