@@ -92,6 +92,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     clock = _Clock()
     choose_device(options)  # before a conversion that nothing here could run
     precision = precision_of(options)
+    clock.lap("device")
     prepared = prepare(
         options.model,
         options.numerics,

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from inference.api import EngineConfig, TextCodec
 from inference.diagnosis.machine import private_bytes, resident_bytes_of
+from inference.diagnosis.numerics import NumericsCost, compare
+from inference.precision import precision_of
 
 if TYPE_CHECKING:
     from inference.runtime import Runtime
@@ -119,7 +121,7 @@ class SelfTest:
 
 @dataclass(frozen=True)
 class Measured:
-    """A model that was loaded in this process."""
+    """A model that was loaded in this process; ``compared`` are all numerics for it, not only its own."""
 
     source: str
     choices: Choices
@@ -128,6 +130,7 @@ class Measured:
     speed: Speed
     self_test: SelfTest
     fill_in_the_middle: bool
+    compared: tuple[NumericsCost, ...] = ()
 
 
 def measure(
@@ -156,14 +159,18 @@ def measure(
         self_test = _self_test(runtime)
         on_progress("Measuring speed.", None)
         speed = _speed(runtime)
+        memory = _memory(runtime, loaded)  # before other numerics take some
+        on_progress("Comparing numerics.", None)
+        compared = compare(runtime)
     return Measured(
         source=runtime.prepared.source,
         choices=_choices(runtime),
         start_up=StartUp(torch_ms, engine_ms, dict(runtime.load_ms)),
-        memory=_memory(runtime, loaded),
+        memory=memory,
         speed=speed,
         self_test=self_test,
         fill_in_the_middle=has_fim(runtime.tokenizer),
+        compared=compared,
     )
 
 
@@ -185,7 +192,7 @@ def _choices(runtime: Runtime) -> Choices:
         device=str(hardware.device),
         instruction_set=hardware.isa,
         threads=hardware.threads,
-        numerics=runtime.options.numerics,
+        numerics=str(precision_of(runtime.options)),
         kernels=kernels,
         attention_tiles=tuple(hardware.attention_tiles),
         compiled=runtime.decoder.fused,

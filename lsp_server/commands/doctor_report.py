@@ -26,6 +26,7 @@ def print_report(report: Report, console: Console) -> None:
         _section(console, "Memory", _memory(report, report.measured))
         _section(console, "Start-up", _start_up(report.python_ms, report.measured))
         _section(console, "Speed", _speed(report.measured))
+        _section(console, "Numerics (estimates: the linear layers alone)", _numerics(report.measured))
         _section(console, "Exactness", _exactness(report.measured))
     _problems(report, console)
 
@@ -148,6 +149,17 @@ def _speed(measured: Measured) -> list[tuple[str, str]]:
         ("forward by rows", rows),
         ("prefill", f"{speed.prefill_tokens_per_s:.0f} tokens/s"),
     ]
+
+
+def _numerics(measured: Measured) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for cost in measured.compared:
+        times = ", ".join(f"{rows} row{'s'[: rows > 1]}: {ms:.1f} ms" for rows, ms in cost.linear_ms.items())
+        used = "  <- loaded" if cost.loaded else ""
+        rows.append(
+            (cost.numerics, f"{megabytes(cost.weight_bytes)} of weights, {times or cost.reason}{used}")
+        )
+    return rows
 
 
 def _exactness(measured: Measured) -> list[tuple[str, str]]:

@@ -33,7 +33,7 @@ def weights(outputs: int, inputs: int) -> torch.Tensor:
 
 
 def activations(rows: int, inputs: int) -> torch.Tensor:
-    """Every other row has outliers, each in other columns; some are beyond fp16."""
+    """Every other row has outliers, each in columns of its own."""
     generator = torch.Generator().manual_seed(rows)
     x = torch.randn(rows, inputs, generator=generator).clamp_(-4, 4)
     for row in range(0, rows, 2):
