@@ -94,9 +94,9 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
     chosen = args.variants or (QUICK_VARIANTS if args.quick else VARIANTS)
     variants = listed("--variants", chosen, tuple(KNOWN))
+    each = in_each(args.numerics_list, settings)
     tasks = _tasks(args, settings.seed)
     peers = _peers(args.peer, tasks, settings)
-    each = in_each(args.numerics_list, settings)
     for one in each:
         prepare_model(one)
     try:

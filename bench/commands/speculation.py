@@ -88,10 +88,10 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
     extent = _extent(args, settings)
     sources = _sources(args, settings)
+    each = in_each(args.numerics_list, settings)
     if args.roofline and settings.device != "cpu":
         raise WrongUsage(f"the roofline is measured on the CPU only: add --no-roofline for {settings.device}")
     peers = _peers(args.peer, settings)
-    each = in_each(args.numerics_list, settings)
     for one in each:
         prepare_model(one)
     try:

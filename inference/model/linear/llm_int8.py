@@ -65,7 +65,7 @@ class LlmInt8Linear:
         return 0  # used in place from the mapped file
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
-        half = x.clamp(-FLOAT16_MAX, FLOAT16_MAX).half()
+        half = x.clamp(-FLOAT16_MAX, FLOAT16_MAX).half().contiguous()  # the kernels take it for granted
         outlier = half.abs() >= THRESHOLD
         columns = outlier.any(dim=0).nonzero().view(-1)
         q, absmax, _ = self._quantize_rows(half.masked_fill(outlier, 0.0) if columns.numel() else half)

@@ -73,6 +73,7 @@ class Nf4Linear:
         return int(weight.data.nbytes + weight.quant_state.absmax.nbytes)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        x = x.contiguous()  # the kernels take it for granted
         if x.shape[1] != self.in_features:
             x = F.pad(x, (0, self.in_features - x.shape[1]))
         if self._unpacks:

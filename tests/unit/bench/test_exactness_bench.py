@@ -36,6 +36,15 @@ def test_a_sound_decoder_passes(
     assert "(100.0%); equal bits are promised here" in capsys.readouterr().out
 
 
+def test_other_numerics_and_mixes_pass_too(looping_model: Path, tiny_home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    assert _bench(looping_model, out, "--numerics", "llm-int8", "--mixed", "layers.1.*=nf4", "--quick") == 0
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    facts = lines[0]["systems"]["draftline"]
+    assert facts["numerics"] == "llm-int8+layers.1.*=nf4" and facts["promised"]
+    assert all(line["same_tokens"] and line["same_logits"] for line in lines[1:])
+
+
 def test_a_decoder_that_looks_at_its_block_fails(
     looping_model: Path,
     tiny_home: Path,

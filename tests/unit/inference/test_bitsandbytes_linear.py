@@ -96,6 +96,21 @@ def test_nf4_products(shape: tuple[int, int], packed: bool) -> None:
     assert 0.02 < difference(y - bias, x @ weight.t()) < 0.2  # 4 bits are not nothing
 
 
+def test_nf4_away_from_the_cpu_uses_the_module_of_bitsandbytes() -> None:
+    # No GPU here: a device of shapes alone has all decisions of one.
+    weight, absmax = torch.empty(96, 96, dtype=torch.uint8, device="meta"), torch.empty(96, 3, device="meta")
+    linear = Nf4Linear(weight, absmax, torch.empty(96, device="meta"))
+    assert not linear.packed and linear.private_bytes == 0
+    y = linear(torch.empty(5, 160, device="meta"))
+    assert (y.shape, y.dtype, y.device.type) == ((5, 96), torch.float32, "meta")
+    # The same call with values.
+    x, right = activations(5, 160), nf4(weights(96, 160), packed=False)
+    by_module = nf4(weights(96, 160), packed=False)
+    by_module._unpacks = False
+    by_module._module.compute_dtype = torch.bfloat16
+    assert difference(by_module(x), right(x)) < 0.01
+
+
 def test_nf4_takes_the_bytes_that_were_promised() -> None:
     linear = nf4(weights(1152, 896), packed=False)
     assert linear.weight_bytes == forms.stored_bytes("nf4", 1152 * 896) == 1152 * 896 * 9 // 16
@@ -163,6 +178,7 @@ def test_a_row_does_not_know_its_neighbours(kind: str, shape: tuple[int, int]) -
     whole = linear(x)
     for start, stop in ((0, 1), (1, 2), (2, 4), (3, 8), (5, 22), (7, 39), (64, 131), (130, 131), (1, 130)):
         assert torch.equal(linear(x[start:stop]), whole[start:stop]), (start, stop)
+    assert torch.equal(linear(x.t().contiguous().t()), whole)  # also where it lies column by column
     shuffled = torch.randperm(131, generator=torch.Generator().manual_seed(1))
     assert torch.equal(linear(x[shuffled]), whole[shuffled])
 
