@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import torch
 
-from inference.api import EngineConfig
+from inference.api import EngineConfig, default_numerics
 from inference.bitsandbytes_library import bitsandbytes
 from inference.cache.kv import KV_BUCKET
 from inference.errors import UnsupportedNumerics
@@ -100,10 +100,15 @@ def choose_device(config: EngineConfig) -> torch.device:
         raise UnsupportedNumerics(f"This machine has no usable {kind} device.", "Use --device cpu.")
     used = precision_of(config).used
     if kind != "cpu" and "int8" in used:
-        raise UnsupportedNumerics(f"int8 runs on the CPU only, not on {kind}.", "Add --numerics bf16.")
+        raise UnsupportedNumerics(
+            f"int8 runs on the CPU only, not on {kind}.",
+            f"Choose other numerics there, e.g. {default_numerics(kind)}.",
+        )
     if used & {"nf4", "llm-int8"}:
         if kind == "mps":
-            raise UnsupportedNumerics("nf4 and llm-int8 run on cpu and cuda only.", "Add --numerics bf16.")
+            raise UnsupportedNumerics(
+                "nf4 and llm-int8 run on cpu and cuda only.", "Choose other numerics there, e.g. bf16."
+            )
         bitsandbytes()
     return torch.device(kind)
 

@@ -79,7 +79,7 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         dest="numerics_list",
         metavar="LIST",
         help=f"of {', '.join(NUMERICS)}: the first is measured in full, the others with some prompts,"
-        f" one after the other (by the device)",
+        " one after the other (by the device)",
     )
 
 

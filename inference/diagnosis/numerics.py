@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from inference.api import Numerics
 from inference.errors import DraftlineError
 from inference.precision import HEAD, Precision, precision_of
+from inference.weights.forms import stored_bytes
 
 if TYPE_CHECKING:
     import torch
@@ -88,10 +89,10 @@ def weight_bytes(config: ModelConfig, numerics: Numerics, tied: bool) -> int:
     """Embedding, head and linear weights with their scales, as `inference.weights.convert` writes them."""
     precision = Precision(numerics)
     vocabulary = (config.vocab_size, config.hidden_size)
-    total = config.n_layers * sum(_bytes(numerics, *shape) for shape in layer_shapes(config))
-    total += _bytes("fp16" if numerics == "int8" else precision.embedding, *vocabulary)
+    total = config.n_layers * sum(stored_bytes(numerics, shape) for shape in layer_shapes(config))
+    total += stored_bytes("fp16" if numerics == "int8" else precision.embedding, vocabulary)
     if not tied or numerics == "int8":
-        total += _bytes(precision.of(HEAD), *vocabulary)
+        total += stored_bytes(precision.of(HEAD), vocabulary)
     return total
 
 
@@ -103,15 +104,6 @@ def other_bytes(weights: Weights) -> int:
         linears: tuple[Any, ...] = (layer.qkv, layer.out, layer.gate_up, layer.down)
         tensors += [linear.bias for linear in linears]
     return sum(tensor.nbytes for tensor in tensors if tensor is not None)
-
-
-def _bytes(numerics: Numerics, outputs: int, inputs: int) -> int:
-    """Of one weight and its scales, see `inference.weights.forms`."""
-    if numerics == "nf4":
-        return outputs * -(-inputs // 64) * (32 + 4)
-    if numerics in ("int8", "llm-int8"):
-        return outputs * (inputs + 4)
-    return outputs * inputs * (4 if numerics == "fp32" else 2)
 
 
 def linear_ms(config: ModelConfig, numerics: Numerics, hardware: Hardware) -> dict[int, float]:

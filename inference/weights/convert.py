@@ -175,20 +175,16 @@ def _remove_superseded(target: Path, where: str, source_hash: str, precision: Pr
 
 
 def _estimated_bytes(source: ModelSource, tensors: layout.Layout, precision: Precision) -> int:
-    """Bytes of the converted weights; norms and scales are lost in the rounding."""
-
-    def values(name: str) -> int:
-        return int(np.prod(source.shape(name), dtype=np.int64))
-
-    linear = sum(
-        forms.stored_bytes(precision.of(_layer_name(layer, name)), values(part))
+    """Bytes of the converted weights; norms and biases are small beside them."""
+    total = sum(
+        forms.stored_bytes(precision.of(_layer_name(layer, name)), source.shape(part))
         for layer in tensors.layers
         for name, parts in layer.tensors.items()
         if layout.is_linear(name)
         for part in parts
     )
-    embed = values(layout.SOURCE_EMBED)
-    total = linear + forms.stored_bytes("fp16" if precision.base == "int8" else precision.embedding, embed)
+    embed = source.shape(layout.SOURCE_EMBED)
+    total += forms.stored_bytes("fp16" if precision.base == "int8" else precision.embedding, embed)
     if _has_head(tensors, precision):
         total += forms.stored_bytes(precision.of(HEAD), embed)
     return total

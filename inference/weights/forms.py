@@ -21,7 +21,6 @@ BITSANDBYTES_SCHEME = "nf4-64-rows-1,llm-int8-rows-1"
 NF4_BLOCK = 64
 
 _FLOAT16_MAX = 65504.0
-_BITS: dict[Numerics, float] = {"int8": 8, "llm-int8": 8, "nf4": 4 + 32 / NF4_BLOCK, "fp32": 32}
 
 
 def stored(numerics: Numerics, weight: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
@@ -53,9 +52,14 @@ def stored_shape(numerics: Numerics, shape: tuple[int, ...]) -> tuple[int, ...]:
     return (rows, -(-columns // NF4_BLOCK) * NF4_BLOCK // 2) if numerics == "nf4" else (rows, columns)
 
 
-def stored_bytes(numerics: Numerics, values: int) -> int:
-    """Bytes for so many weights; scales of rows are lost in the rounding."""
-    return int(values * _BITS.get(numerics, 16) / 8)
+def stored_bytes(numerics: Numerics, shape: tuple[int, ...]) -> int:
+    """Bytes of all that `stored` gives for a weight of shape [N, K]."""
+    rows, columns = shape
+    if numerics == "nf4":
+        return rows * -(-columns // NF4_BLOCK) * (NF4_BLOCK // 2 + 4)
+    if numerics in ("int8", "llm-int8"):
+        return rows * (columns + 4)
+    return rows * columns * (4 if numerics == "fp32" else 2)
 
 
 def narrower(numerics: Numerics) -> Callable[[NDArray[np.float32]], NDArray[Any]]:

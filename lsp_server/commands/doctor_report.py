@@ -154,7 +154,7 @@ def _speed(measured: Measured) -> list[tuple[str, str]]:
 def _numerics(measured: Measured) -> list[tuple[str, str]]:
     rows: list[tuple[str, str]] = []
     for cost in measured.compared:
-        times = ", ".join(f"{rows} row{'s'[: rows > 1]}: {ms:.1f} ms" for rows, ms in cost.linear_ms.items())
+        times = ", ".join(f"{n} row{'s'[: n > 1]}: {ms:.1f} ms" for n, ms in cost.linear_ms.items())
         used = "  <- loaded" if cost.loaded else ""
         rows.append(
             (cost.numerics, f"{megabytes(cost.weight_bytes)} of weights, {times or cost.reason}{used}")

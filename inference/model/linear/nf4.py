@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from inference.bitsandbytes_library import bitsandbytes
 from inference.model.linear.base import bias_bytes
 from inference.model.linear.dense import product
+from inference.weights.forms import NF4_BLOCK
 
-BLOCK = 64  # weights of one row that share a scale
 KERNEL_ROWS = 32  # bitsandbytes' CPU kernel takes outputs in groups of so many
 
 
@@ -29,7 +29,7 @@ class Nf4Linear:
     Args:
         weight: uint8 [out, in / 2], two codes to a byte, the first in the high half; rows are padded with
             zero weights to whole blocks.
-        absmax: float32 [out, in / BLOCK], what code 1.0 stands for.
+        absmax: float32 [out, in / NF4_BLOCK], what code 1.0 stands for; the CPU kernel rounds it to bf16.
         bias: float32 [out] or None.
         packed: repack for bitsandbytes' CPU kernel; None where the processor has it.
 
@@ -91,7 +91,7 @@ def _module(library: Any, weight: torch.Tensor, absmax: torch.Tensor, compute: t
         absmax=absmax.reshape(-1),
         shape=shape,
         code=library.functional.get_4bit_type("nf4", device=weight.device),
-        blocksize=BLOCK,
+        blocksize=NF4_BLOCK,
         quant_type="nf4",
         dtype=compute,
     )
@@ -107,7 +107,7 @@ def _module(library: Any, weight: torch.Tensor, absmax: torch.Tensor, compute: t
     module.weight = library.nn.Params4bit(
         weight.reshape(-1, 1),
         quant_state=state,
-        blocksize=BLOCK,
+        blocksize=NF4_BLOCK,
         compress_statistics=False,
         quant_type="nf4",
         bnb_quantized=True,

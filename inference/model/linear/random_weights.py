@@ -9,7 +9,8 @@ from inference.model.linear.base import Linear
 from inference.model.linear.dense import DenseLinear
 from inference.model.linear.int8 import Int8Kernel, Int8Linear
 from inference.model.linear.llm_int8 import LlmInt8Linear
-from inference.model.linear.nf4 import BLOCK, Nf4Linear
+from inference.model.linear.nf4 import Nf4Linear
+from inference.weights.forms import NF4_BLOCK
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
@@ -34,8 +35,8 @@ def random_linear(
         return torch.randint(low, high, (outputs, width), dtype=dtype, generator=generator).to(device)
 
     if numerics == "nf4":
-        blocks = -(-inputs // BLOCK)
-        codes = integers(0, 256, blocks * BLOCK // 2, torch.uint8)
+        blocks = -(-inputs // NF4_BLOCK)
+        codes = integers(0, 256, blocks * NF4_BLOCK // 2, torch.uint8)
         return Nf4Linear(codes, torch.full((outputs, blocks), 0.05, device=device), None)
     scale = torch.full((outputs,), 0.05, device=device)
     if numerics == "llm-int8":

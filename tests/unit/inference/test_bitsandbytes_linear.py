@@ -113,7 +113,7 @@ def test_nf4_away_from_the_cpu_uses_the_module_of_bitsandbytes() -> None:
 
 def test_nf4_takes_the_bytes_that_were_promised() -> None:
     linear = nf4(weights(1152, 896), packed=False)
-    assert linear.weight_bytes == forms.stored_bytes("nf4", 1152 * 896) == 1152 * 896 * 9 // 16
+    assert linear.weight_bytes == forms.stored_bytes("nf4", (1152, 896)) == 1152 * 896 * 9 // 16
     assert (linear.out_features, linear.in_features) == (1152, 896)
 
 

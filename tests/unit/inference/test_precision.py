@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from inference import hardware
 from inference.api import EngineConfig
 from inference.errors import UnsupportedNumerics
 from inference.hardware import choose_device
@@ -124,6 +125,15 @@ def test_a_mix_has_files_of_its_own(tmp_path: Path, tiny_home: Path) -> None:
         manifest = json.loads((again.path / "manifest.json").read_text())
         assert (manifest["numerics"], manifest["mixed"]) == ("int8", words)
     assert not prepare(model, "int8", mixed=" head = bf16 ").converted
+
+
+@pytest.mark.parametrize("options", [{"numerics": "nf4"}, {"mixed": "layers.0.*=llm-int8"}])
+def test_bits_are_not_promised_where_rows_do_not_agree(
+    tmp_path: Path, tiny_home: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(hardware, "rows_agree", lambda linear, inputs: False)
+    found = runtime(make_tiny(tmp_path / "m"), **options).hardware
+    assert not found.bit_exact and any("not promised" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
