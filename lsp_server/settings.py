@@ -131,10 +131,9 @@ def merge(base: Settings, values: object) -> tuple[Settings, list[str], list[str
         try:
             changes[field] = read(value)
         except BadValue as error:
-            kept = getattr(base, field)
-            warnings.append(
-                f"Draftline: {SECTION}.{key} must be {error}; {value!r} is ignored, {kept!r} kept."
-            )
+            before = getattr(base, field)
+            kept = "the default" if before is None else repr(before)
+            warnings.append(f"Draftline: {SECTION}.{key} must be {error}; {value!r} is ignored, {kept} kept.")
     return replace(base, **changes), warnings, unknown
 
 
