@@ -89,6 +89,7 @@ class ExactnessBench:
                     chunk,
                     self._runtime.context,
                     governor,
+                    self._runtime.draft_model,
                 ),
             )
             for chunk in CHUNKS

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 Source = Literal["model", "cache", "none"]
 Action = Literal["type", "newline", "typo", "backspace", "move", "edit-above", "accept"]
 # What a draft was based on; see inference.drafting.
-DRAFTERS = ("none", "suffix", "pointer", "recycling")
+DRAFTERS = ("none", "suffix", "pointer", "recycling", "model", "shared")
 ItemKind = Literal["body", "block", "line", "rest-of-line"]
 
 

@@ -13,10 +13,12 @@ DEFAULT_MODEL = "qwen2.5-coder-0.5b-instruct"
 Numerics = Literal["int8", "nf4", "llm-int8", "bf16", "fp16", "fp32"]
 Draft = Literal["none", "ngram", "auto"]
 Kernels = Literal["auto", "torch"]
+KvNumerics = Literal["fp32", "int8"]
 
 NUMERICS: tuple[Numerics, ...] = ("int8", "nf4", "llm-int8", "bf16", "fp16", "fp32")
 DRAFTS: tuple[Draft, ...] = ("none", "ngram", "auto")
 KERNELS: tuple[Kernels, ...] = ("auto", "torch")
+KV_NUMERICS: tuple[KvNumerics, ...] = ("fp32", "int8")
 
 
 def default_numerics(device: str) -> Numerics:
@@ -37,11 +39,15 @@ class EngineConfig:
         kernels: "auto" compiles the steps between the linear layers where there is a C compiler; "torch"
             uses torch's operations. Their bits differ.
         context: tokens of prompt and answer together that one slot holds.
-        kv_budget_mb: MiB for all KV slots together; decides how many documents stay warm.
+        kv_budget_mb: MiB for all KV slots together, on the device; decides how many documents stay warm.
         prefill_chunk: prompt tokens per forward pass.
         use_cache: reuse KV of earlier requests.
         allow_download: fetch missing weights without asking again.
         queue_limit: requests that may wait; more are refused with ``queue-full``.
+        draft_model: a smaller model of the same vocabulary that drafts in "auto", named as ``model`` is; None
+            for none. Its weights, and a KV slot of its own for each of the model's, need memory too.
+        kv: how keys and values are stored; "int8" takes less than a third of the memory, and rounds.
+        kv_offload_mb: MiB of main memory for the slots that give way on a CUDA device; 0 drops them.
         mixed: other numerics for some linear layers, see `inference.precision`.
     """
 
@@ -57,6 +63,9 @@ class EngineConfig:
     use_cache: bool = True
     allow_download: bool = False
     queue_limit: int = 32
+    draft_model: str | None = None
+    kv: KvNumerics = "fp32"
+    kv_offload_mb: int = 512
     mixed: str = ""
 
 
@@ -103,6 +112,8 @@ class GenerationRequest:
         draft_limit: most tokens drafted for one forward (None: the decoder's own limit).
         use_cache: False prefills from nothing (the text must be the same; for measurements).
         digest_logits: also hash the logits rows that chose the tokens.
+        source_hint: first index and end of the prompt tokens that the answer is expected to copy, as an edit
+            copies its document. Helps drafting from the first token on, never changes the text.
     """
 
     prompt: tuple[int, ...]
@@ -119,6 +130,7 @@ class GenerationRequest:
     draft_limit: int | None = None
     use_cache: bool = True
     digest_logits: bool = False
+    source_hint: tuple[int, int] | None = None
 
 
 class FinishReason(str, Enum):
@@ -267,6 +279,9 @@ class TextEngine(Protocol):
         Raises:
             QueueFull, PromptTooLong, InvalidRequest, EngineStopped
         """
+
+    def learn(self, document: str, text: str) -> None:
+        """Let guesses draw on a document's text until it is closed; never decides about answers."""
 
     def close_document(self, document: str) -> None:
         """Forget what is kept of a document; it was closed."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from inference.api import (
     DRAFTS,
     KERNELS,
+    KV_NUMERICS,
     NUMERICS,
     Chunk,
     EngineConfig,
@@ -23,6 +24,7 @@ from inference.api import (
     GenerationResult,
     Timings,
 )
+from inference.drafting.lessons import Lessons
 from inference.errors import (
     DraftlineError,
     EngineStopped,
@@ -110,6 +112,7 @@ class Engine:
         self._waiting: deque[PendingGeneration] = deque()
         self._running: PendingGeneration | None = None
         self._closed_documents: list[str] = []
+        self._lessons = Lessons()
         self._changed = threading.Condition()
         self._stopping = False
         self._runtime: Runtime | None = None
@@ -190,9 +193,22 @@ class Engine:
             old.resolve_unstarted(FinishReason.SUPERSEDED)
         return pending
 
+    def learn(self, document: str, text: str) -> None:
+        """Let guesses draw on a document's text, also in other documents, until it is closed or learned anew.
+
+        Returns at once; the text is read when there is nothing else to do. It decides about speed only.
+        """
+        lost = self._settled.is_set() and self._status.state is not EngineState.READY
+        if not document or lost or self.config.draft != "auto":
+            return
+        with self._changed:
+            self._lessons.put(document, text)
+            self._changed.notify()
+
     def close_document(self, document: str) -> None:
         """Forget what the caches hold of a document."""
         with self._changed:
+            self._lessons.drop(document)
             self._closed_documents.append(document)
             self._changed.notify()
 
@@ -223,7 +239,7 @@ class Engine:
             return
         if self._stopping:
             return
-        self._set_status(EngineStatus(EngineState.READY, "Ready.", 1.0))
+        self._set_status(EngineStatus(EngineState.READY, self._ready_words(), 1.0))
         self._settled.set()
         while (pending := self._next()) is not None:
             self._run(pending)
@@ -235,6 +251,10 @@ class Engine:
 
         self._set_status(EngineStatus(EngineState.LOADING, "Loading the model.", 0.0))
         self._runtime = load_runtime(self.config, self._progress)
+
+    def _ready_words(self) -> str:
+        draft = self.config.draft_model
+        return "Ready." if draft is None else f"Ready; {draft} drafts for {self.config.model}."
 
     def _progress(self, message: str, fraction: float | None) -> None:
         if self._stopping:
@@ -256,18 +276,28 @@ class Engine:
         self._settled.set()
 
     def _next(self) -> PendingGeneration | None:
-        with self._changed:
-            while True:
+        while True:
+            with self._changed:
                 if self._stopping:
                     return None
+                runtime = self._runtime
+                assert runtime is not None
                 for document in self._closed_documents:
-                    assert self._runtime is not None
-                    self._runtime.close_document(document)
+                    runtime.close_document(document)
                 self._closed_documents.clear()
                 if self._waiting:
                     self._running = self._waiting.popleft()
                     return self._running
-                self._changed.wait()
+                if not self._lessons:
+                    self._changed.wait()
+                    continue
+                piece = self._lessons.take()
+            # Without the lock: whoever submits a request must not wait for the tokenizer.
+            try:
+                runtime.study(piece)
+            except Exception:  # a text that has no tokens is no reason to stop answering
+                with self._changed:
+                    self._lessons.drop(piece.document)
 
     def _run(self, pending: PendingGeneration) -> None:
         runtime = self._runtime
@@ -348,14 +378,20 @@ def _check_config(config: EngineConfig) -> None:
         raise refuse(f"draft {config.draft!r}", ", ".join(DRAFTS))
     if config.kernels not in KERNELS:
         raise refuse(f"kernels {config.kernels!r}", ", ".join(KERNELS))
+    if config.kv not in KV_NUMERICS:
+        raise refuse(f"KV numerics {config.kv!r}", ", ".join(KV_NUMERICS))
     if config.threads is not None and config.threads < 1:
         raise refuse(f"threads = {config.threads}", "1 or more")
     if config.context < 64:
         raise refuse(f"context = {config.context}", "64 or more")
+    if config.draft_model is not None and not config.draft_model.strip():
+        raise refuse("an empty draft model", "a catalog name, a .gguf file or a directory; None for none")
     if config.prefill_chunk < 1:
         raise refuse(f"prefill chunk = {config.prefill_chunk}", "1 or more")
     if config.kv_budget_mb < 1:
         raise refuse(f"KV budget = {config.kv_budget_mb} MB", "1 or more")
+    if config.kv_offload_mb < 0:
+        raise refuse(f"KV offload = {config.kv_offload_mb} MB", "0 or more")
 
 
 def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
@@ -369,6 +405,9 @@ def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
         )
     if request.draft_limit is not None and request.draft_limit < 0:
         raise InvalidRequest(f"draft_limit is {request.draft_limit}.", "0 or more, or None.")
+    hint = request.source_hint
+    if hint is not None and not 0 <= hint[0] < hint[1] <= len(request.prompt):
+        raise InvalidRequest(f"source_hint is {hint}.", "First index and end within the prompt, or None.")
     if len(request.prompt) + 1 > runtime.context:
         raise PromptTooLong(
             f"The prompt has {len(request.prompt)} tokens, the context holds {runtime.context}.",

@@ -70,6 +70,12 @@ class UnsupportedArchitecture(DraftlineError):
     code = "unsupported-architecture"
 
 
+class VocabularyMismatch(DraftlineError):
+    """The draft model has other tokens than the model it drafts for."""
+
+    code = "vocabulary-mismatch"
+
+
 class UnsupportedNumerics(DraftlineError):
     """The numerics cannot be run on this device."""
 

@@ -12,11 +12,14 @@ import torch
 
 from inference.api import Chunk, FinishReason, GenerationRequest
 from inference.cache.kv import KvSlot
-from inference.drafting.base import NOTHING, Drafter, NoDrafter, Source
-from inference.drafting.chain import ChainDrafter
-from inference.drafting.planner import DRAFT_LIMIT, UNPLANNED_LIMIT, Planner
-from inference.drafting.recycling import RecyclingTable
-from inference.drafting.suffix_index import SuffixIndex
+from inference.drafting.auto import AutoDrafter
+from inference.drafting.base import DRAFT_LIMIT, UNPLANNED_LIMIT, Source
+from inference.drafting.draft_model import DraftModel, DraftModelDrafter
+from inference.drafting.drafter import CopyDrafter, Drafter, NoDrafter
+from inference.drafting.memory import DraftMemory
+from inference.drafting.planner import Planner
+from inference.drafting.tree import EMPTY, Tree
+from inference.drafting.tree_drafter import TreeDrafter
 from inference.healing import Healing, Vocabulary
 from inference.model.decoder import Decoder
 from inference.sampling import Sampling, choose
@@ -73,6 +76,7 @@ class Generator:
         prefill_chunk: int,
         context: int,
         threads: ThreadGovernor,
+        draft_model: DraftModel | None = None,
     ) -> None:
         self._decoder = decoder
         self._threads = threads
@@ -81,7 +85,9 @@ class Generator:
         self._prefill_chunk = prefill_chunk
         self._context = context
         self.planner = Planner()
-        self.recycling = RecyclingTable()
+        self.memory = DraftMemory()
+        self.recycling = self.memory.recycling
+        self.draft_model = draft_model
 
     def generate(
         self,
@@ -91,15 +97,17 @@ class Generator:
         draft: str,
         emit: Callable[[Chunk], None],
         interrupted: Callable[[], FinishReason | None],
+        reuse: bool = True,
     ) -> Outcome:
         """Continue a prompt.
 
         Args:
             slot: holds the first ``cached`` prompt tokens; afterwards the prompt and what was
                 generated up to the end of the text.
-            draft: "none", "ngram" (suffix index, always as long as allowed) or "auto" (all, planned).
+            draft: "none", "ngram" (prompt lookup, always as long as allowed) or "auto" (trees, planned).
             emit: gets text as soon as it is final.
             interrupted: asked before every forward pass; a reason ends the generation.
+            reuse: whether guesses may draw on earlier requests of the document.
         """
         outcome = Outcome(cached_tokens=cached)
         logits = self._prefill(request, slot, cached, interrupted)
@@ -107,7 +115,7 @@ class Generator:
         if logits is None:
             outcome.reason = interrupted() or FinishReason.CANCELLED
             return outcome
-        run = _Run(self, request, slot, draft, emit, interrupted, outcome)
+        run = _Run(self, request, slot, draft, emit, interrupted, outcome, reuse)
         run.loop(logits)
         return outcome
 
@@ -129,23 +137,48 @@ class Generator:
         return logits
 
     def forward(
-        self, tokens: list[int], slot: KvSlot, logits_from: int | None = 0
+        self,
+        tokens: list[int],
+        slot: KvSlot,
+        logits_from: int | None = 0,
+        parents: list[int] | None = None,
     ) -> tuple[torch.Tensor | None, float]:
         """The decoder's forward, and its milliseconds."""
         self._threads.before_forward()
         start = time.perf_counter()
-        logits = self._decoder.forward(tokens, slot, logits_from)
+        logits = self._decoder.forward(tokens, slot, logits_from, parents)
         ms = (time.perf_counter() - start) * 1000
         self._threads.after_forward(len(tokens), ms)
         return logits, ms
 
-
-def _drafter(draft: str, generator: Generator) -> Drafter:
-    if draft == "none":
-        return NoDrafter()
-    if draft == "ngram":
-        return SuffixIndex()
-    return ChainDrafter(generator.recycling, generator.planner.chance)
+    def drafter(
+        self,
+        draft: str,
+        request: GenerationRequest,
+        slot: KvSlot,
+        cached: int,
+        reuse: bool,
+        stopped: Callable[[], bool],
+    ) -> Drafter:
+        """For one answer; see `generate`."""
+        prompt = request.prompt
+        if draft == "none":
+            return NoDrafter()
+        if draft == "ngram":
+            return CopyDrafter(prompt)
+        model = None
+        if self.draft_model is not None:
+            model = DraftModelDrafter(self.draft_model, self.planner, request, slot, cached, stopped)
+            model.extend(list(prompt))
+        memory, document = self.memory, request.document if reuse else ""
+        hint = request.source_hint
+        guesses = TreeDrafter(
+            lambda: memory.history(document, prompt),
+            memory,
+            self.planner,
+            None if hint is None else len(prompt) - hint[0],
+        )
+        return AutoDrafter(guesses, self.planner, self._decoder.trees, model)
 
 
 class _Run:
@@ -160,6 +193,7 @@ class _Run:
         emit: Callable[[Chunk], None],
         interrupted: Callable[[], FinishReason | None],
         outcome: Outcome,
+        reuse: bool,
     ) -> None:
         self._forward = generator.forward
         self._planner = generator.planner
@@ -168,12 +202,12 @@ class _Run:
             request.temperature, request.top_k, request.top_p, request.min_p, request.seed
         )
         self._slot = slot
-        self._planned = draft == "auto"
         self._emit = emit
         self._interrupted = interrupted
         self._outcome = outcome
-        self._drafter = _drafter(draft, generator)
-        self._drafter.extend(list(request.prompt))
+        self._drafter = generator.drafter(
+            draft, request, slot, outcome.cached_tokens, reuse, lambda: self._stop_reason() is not None
+        )
         self._digest = hashlib.sha256() if request.digest_logits else None
         self._stops = StopChecker(request.stops)
         self._stream = StreamDecoder(generator._tokenizer)
@@ -181,8 +215,8 @@ class _Run:
         self._ids: list[int] = []
         self._sent = 0  # characters handed to emit
         self._sent_ids = 0
-        limit = DRAFT_LIMIT if self._planned else UNPLANNED_LIMIT
-        self._draft_limit = limit if request.draft_limit is None else request.draft_limit
+        limit = DRAFT_LIMIT if draft == "auto" else UNPLANNED_LIMIT
+        self._draft_limit = limit if request.draft_limit is None else min(request.draft_limit, DRAFT_LIMIT)
         self._room = generator._context - len(request.prompt)
         self._limit = min(request.max_new_tokens, self._room)
         self._deadline = (
@@ -199,9 +233,7 @@ class _Run:
         outcome.first_token = time.perf_counter()
         reason = self._take(token)
         while reason is None:
-            reason = self._interrupted() or self._over_deadline()
-            if reason is None:
-                reason = self._step()
+            reason = self._step()
         if reason not in _CUT_BY_STOPS:
             self._feed(self._stream.finish())
             self._stops.finish()
@@ -216,46 +248,44 @@ class _Run:
         self._slot.truncate(min(kept, self._slot.length))
 
     def _step(self) -> FinishReason | None:
-        """One forward: the last token with a draft behind it."""
+        """One forward: the last token with a tree of guesses behind it."""
         slot, outcome = self._slot, self._outcome
-        room = min(self._limit - len(self._ids), slot.capacity - slot.length - 1)
+        start = slot.length
+        left, room = self._limit - len(self._ids) - 1, slot.capacity - start - 1
         healing = bool(self._healing.missing)
-        proposal = NOTHING if healing else self._drafter.propose(min(self._draft_limit, room - 1))
-        draft = proposal.tokens
-        if self._planned:
-            draft = draft[: self._planner.width(proposal)]
-        fed = [self._ids[-1], *draft]
-        logits, ms = self._forward(fed, slot)
+        limit = min(self._draft_limit, room)
+        tree = EMPTY if healing else self._drafter.propose(limit, left)
+        # Asked now and not before: drafting may have taken a while.
+        reason = self._stop_reason()
+        if reason is not None:
+            return reason
+        fed = [self._ids[-1], *tree.tokens]
+        logits, ms = self._forward(fed, slot, 0, [-1, *(parent + 1 for parent in tree.parents)])
         assert logits is not None
         self._planner.observe(len(fed), ms)
         outcome.forwards += 1
-        outcome.drafted += len(draft)
-        chosen = self._choose(logits)
+        outcome.drafted += len(tree)
+        chosen = self._choose(logits, tree)
         if not healing:  # else it was not the model's free choice
             self._drafter.verified(fed, chosen)
-        right = 0
-        while right < len(draft) and chosen[right] == draft[right]:
-            right += 1
-        # The rows fed so far: the old last token and the right drafts.
-        slot.truncate(slot.length - (len(draft) - right))
-        if draft:
-            self._planner.accepted(proposal, len(draft), right)
-        source = proposal.source if draft else "none"
-        outcome.steps.append(Step(source, proposal.match if draft else 0, len(draft), right, len(fed), ms))
-        reason = None
-        for row in range(right + 1):
+        rows = [0, *(node + 1 for node in tree.taken(chosen))]
+        slot.keep(start, rows)
+        right = len(rows) - 1
+        source, match = (tree.sources[0], self._drafter.match) if len(tree) else ("none", 0)
+        outcome.steps.append(Step(source, match, len(tree), right, len(fed), ms))
+        for at, row in enumerate(rows):
             self._hash(logits[row : row + 1])
-            outcome.accepted += row < right
+            outcome.accepted += at < right
             reason = self._take(chosen[row])
             if reason is not None:
                 break
         return reason
 
-    def _choose(self, logits: torch.Tensor) -> list[int]:
+    def _choose(self, logits: torch.Tensor, tree: Tree = EMPTY) -> list[int]:
         if self._healing.missing:
             logits = self._healing.constrain(logits)
         position = len(self._request.prompt) + len(self._ids)
-        return choose(logits, position, self._sampling)
+        return choose(logits, position, self._sampling, tree.depths())
 
     def _hash(self, row: torch.Tensor) -> None:
         if self._digest is not None:
@@ -285,6 +315,9 @@ class _Run:
         if end > self._sent:
             self._emit(Chunk(self._stops.text[self._sent : end], tuple(self._ids[self._sent_ids :])))
             self._sent, self._sent_ids = end, len(self._ids)
+
+    def _stop_reason(self) -> FinishReason | None:
+        return self._interrupted() or self._over_deadline()
 
     def _over_deadline(self) -> FinishReason | None:
         over = self._deadline is not None and time.perf_counter() >= self._deadline

@@ -11,9 +11,13 @@ from typing import Generic, TypeVar
 import psutil
 import torch
 
-from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest
-from inference.cache.kv import KvSlot
+from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest, KvNumerics
+from inference.cache.kv import KV_BUCKET, KvSlot
+from inference.cache.offload import Parking
 from inference.cache.prefix import SlotPool
+from inference.draft_loading import DraftFiles, check_vocabularies, find_draft_model, load_draft_model
+from inference.drafting.draft_model import DraftModel
+from inference.drafting.lessons import Piece
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
 from inference.hardware import Hardware, choose_device, probe
@@ -41,8 +45,9 @@ class Runtime:
     """Lives in the worker thread; other threads only read its plain attributes.
 
     Attributes:
-        context: tokens of one slot.
+        context: most tokens of one slot.
         load_ms: start-up breakdown by step, milliseconds.
+        draft_files: of the draft model, None if there is none.
     """
 
     options: EngineConfig
@@ -57,6 +62,23 @@ class Runtime:
     context: int
     load_ms: dict[str, float] = field(default_factory=dict)
     epoch: int = 0
+    draft_files: DraftFiles | None = None
+
+    @property
+    def draft_model(self) -> DraftModel | None:
+        """The loaded draft model, None if there is none."""
+        return self.generator.draft_model
+
+    @property
+    def weight_bytes(self) -> int:
+        """Private copies of weights, those of the draft model included."""
+        models = [self.decoder, *([self.draft_model.decoder] if self.draft_model is not None else [])]
+        return sum(decoder.weights.private_bytes for decoder in models)
+
+    @property
+    def slot_bytes(self) -> int:
+        """Of one KV slot, with the one of the draft model beside it."""
+        return _slot_bytes(self.config, self.context, self.options.kv, self.draft_files)
 
     def run(
         self,
@@ -68,13 +90,31 @@ class Runtime:
         reuse = self.options.use_cache and request.use_cache
         draft = request.draft or self.options.draft
         with torch.inference_mode():
-            slot, cached = self.slots.acquire(request.document, request.prompt, reuse=reuse, epoch=self.epoch)
-            return self.generator.generate(request, slot, cached, draft, emit, interrupted)
+            # Healed tokens are no part of the answer; each has one byte at least.
+            room = request.max_new_tokens + len(request.heal.encode())
+            slot, cached = self.slots.acquire(
+                request.document, request.prompt, room, reuse=reuse, epoch=self.epoch
+            )
+            outcome = self.generator.generate(request, slot, cached, draft, emit, interrupted, reuse)
+        if reuse and draft == "auto":
+            self.generator.memory.learn_answer(request.document, outcome.token_ids)
+        return outcome
+
+    def study(self, piece: Piece) -> None:
+        """Read part of a document's text, for guesses."""
+        memory, tokens = self.generator.memory, self.tokenizer.encode(piece.text)
+        if piece.first:
+            memory.learn_text(piece.document, tokens)
+        else:
+            memory.learn_more(piece.document, tokens)
 
     def close_document(self, document: str) -> None:
         """Forget what the caches hold of a document, and with the last one that has a slot what was learned
         from all."""
         self.slots.drop_document(document)
+        if self.draft_model is not None:
+            self.draft_model.follow_targets()
+        self.generator.memory.close_document(document)
         if not self.slots.documents:
             self.generator.recycling.clear()
             self.vocabulary.beginning.cache_clear()
@@ -93,18 +133,22 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     choose_device(options)  # before a conversion that nothing here could run
     precision = precision_of(options)
     clock.lap("device")
+    progress = _StatusProgress(on_progress)
     prepared = prepare(
         options.model,
         options.numerics,
         allow_download=options.allow_download,
-        progress=_StatusProgress(on_progress),
+        progress=progress,
         mixed=options.mixed,
     )
+    draft_files = find_draft_model(options, progress)
     clock.lap("weights")
     config = ModelConfig.from_hf(prepared.config)
 
     def load_tokenizer() -> tuple[Tokenizer, Vocabulary]:
         tokenizer = Tokenizer(prepared.tokenizer, prepared.config.get("eos_token_ids", ()))
+        if draft_files is not None:
+            check_vocabularies(prepared, tokenizer, draft_files)
         return tokenizer, Vocabulary(tokenizer)
 
     words = _Background(load_tokenizer)
@@ -114,7 +158,8 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         functions = _Background(compiler.load)
     hardware = probe(options, config)
     clock.lap("probe")
-    context, slots = plan_memory(options, config, prepared)
+    library = None if functions is None else functions.result
+    context = plan_memory(options, config, prepared, draft_files)
     with torch.inference_mode():
         decoder = load_decoder(
             prepared.weights,
@@ -122,30 +167,55 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
             hardware,
             max_positions=context,
             on_fraction=lambda fraction: on_progress("Packing the weights.", fraction),
-            library=None if functions is None else functions.result,
+            library=library,
+            kv=options.kv,
         )
         clock.lap("pack")
         loaded, vocabulary = words.result()
         clock.lap("tokenizer")
-        pool = SlotPool(slots, lambda: decoder.new_slot(context))
+        pool = _slot_pool(options, decoder, context, draft_files)
+        draft_model = None
+        if draft_files is not None:
+
+            def packing(fraction: float) -> None:
+                on_progress("Packing the draft model's weights.", fraction)
+
+            draft_model = load_draft_model(
+                draft_files, decoder, hardware, context, options.prefill_chunk, packing, library
+            )
+            _warm_up(draft_model.decoder)
+            clock.lap("draft_model")
         _warm_up(decoder)
         clock.lap("warm_up")
     # Floating-point products may be summed in another order by another number of threads.
     threads = ThreadGovernor(hardware.threads, enabled=precision.used == {"int8"})
-    generator = Generator(decoder, loaded, vocabulary, options.prefill_chunk, context, threads)
+    generator = Generator(decoder, loaded, vocabulary, options.prefill_chunk, context, threads, draft_model)
     return Runtime(
-        options, prepared, config, hardware, loaded, vocabulary, decoder, pool, generator, context, clock.laps
+        options,
+        prepared,
+        config,
+        hardware,
+        loaded,
+        vocabulary,
+        decoder,
+        pool,
+        generator,
+        context,
+        clock.laps,
+        draft_files=draft_files,
     )
 
 
-def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedModel) -> tuple[int, int]:
-    """Context length and number of KV slots.
+def plan_memory(
+    options: EngineConfig, config: ModelConfig, prepared: PreparedModel, draft: DraftFiles | None = None
+) -> int:
+    """Context length, which the budget holds at least once, with the draft model's slot beside it.
 
     Raises:
-        NotEnoughMemory: the budget holds no slot, or the machine does not hold the model.
+        NotEnoughMemory: the budget holds no slot, or the machine does not hold the models.
     """
     context = min(options.context, config.max_position, config.sliding_window or config.max_position)
-    per_slot = KvSlot.bytes_for(config, context, torch.float32)
+    per_slot = _slot_bytes(config, context, options.kv, draft)
     budget = options.kv_budget_mb * MIB
     if per_slot > budget:
         raise NotEnoughMemory(
@@ -153,15 +223,44 @@ def plan_memory(options: EngineConfig, config: ModelConfig, prepared: PreparedMo
             f"{options.kv_budget_mb} MB.",
             f"Set --kv-budget to {-(-per_slot // MIB)} or lower --context.",
         )
-    weights = prepared.weights.stat().st_size
+    weights, names = prepared.weights.stat().st_size, prepared.source
+    if draft is not None:
+        weights += draft.prepared.weights.stat().st_size
+        names += f" with {draft.name}"
     available = psutil.virtual_memory().available
     if options.device == "cpu" and weights + per_slot + WORKING_MEMORY > available:
         raise NotEnoughMemory(
-            f"{prepared.source} needs about {(weights + per_slot + WORKING_MEMORY) / MIB:.0f} MB, "
+            f"{names} needs about {(weights + per_slot + WORKING_MEMORY) / MIB:.0f} MB, "
             f"{available / MIB:.0f} MB are free.",
-            "Close programs, lower --context, or choose a smaller model.",
+            f"Close programs, lower --context, {'leave out --draft-model, ' if draft else ''}"
+            "or choose a smaller model.",
         )
-    return context, max(1, budget // per_slot)
+    return context
+
+
+def slots_budget(options: EngineConfig, config: ModelConfig, draft: DraftFiles | None) -> int:
+    """Bytes of the KV budget for the slots of the model itself.
+
+    A slot of the draft model is never longer than the one it follows, so the rest is enough for those.
+    """
+    with_draft = _slot_bytes(config, KV_BUCKET, options.kv, draft)
+    return options.kv_budget_mb * MIB * KvSlot.bytes_for(config, KV_BUCKET, options.kv) // with_draft
+
+
+def _slot_pool(options: EngineConfig, decoder: Decoder, context: int, draft: DraftFiles | None) -> SlotPool:
+    position = KvSlot.bytes_for(decoder.config, KV_BUCKET, options.kv) // KV_BUCKET
+    parking = None
+    if decoder.device.type == "cuda" and options.kv_offload_mb:
+        parking = Parking(options.kv_offload_mb * MIB)
+    budget = slots_budget(options, decoder.config, draft)
+    return SlotPool(budget, context, position, decoder.new_slot, parking)
+
+
+def _slot_bytes(config: ModelConfig, context: int, kv: KvNumerics, draft: DraftFiles | None) -> int:
+    size = KvSlot.bytes_for(config, context, kv)
+    if draft is not None:
+        size += KvSlot.bytes_for(draft.config, min(context, draft.longest), kv)
+    return size
 
 
 def _warm_up(decoder: Decoder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,7 +31,9 @@ class Sampling:
     seed: int = 0
 
 
-def choose(logits: torch.Tensor, first_position: int, sampling: Sampling) -> list[int]:
+def choose(
+    logits: torch.Tensor, first_position: int, sampling: Sampling, depths: Sequence[int] | None = None
+) -> list[int]:
     """One token per row.
 
     Greedy at temperature 0 (the lowest id among equals). Above 0 by the Gumbel-max trick with noise
@@ -39,13 +42,15 @@ def choose(logits: torch.Tensor, first_position: int, sampling: Sampling) -> lis
 
     Args:
         logits: float32 [rows, vocab]; row i chooses the token at position first_position + i.
+            In a tree: at first_position + depths[i].
         first_position: index in the whole sequence, prompt included.
     """
     if sampling.temperature <= 0:
         return logits.argmax(dim=-1).tolist()
     chosen = []
     for row, scores in enumerate(logits):
-        noise = gumbel_noise(scores.shape[0], sampling.seed, first_position + row).to(scores.device)
+        position = first_position + (row if depths is None else depths[row])
+        noise = gumbel_noise(scores.shape[0], sampling.seed, position).to(scores.device)
         chosen.append(int((filtered(scores, sampling) + noise).argmax()))
     return chosen
 

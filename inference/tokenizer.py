@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +146,11 @@ class Tokenizer:
     def special(self, spelling: str) -> int | None:
         """Id of the control token with this spelling, or None."""
         return self._control.get(spelling)
+
+    @property
+    def control_tokens(self) -> Mapping[str, int]:
+        """Ids of all control tokens by their spellings."""
+        return self._control
 
     @property
     def special_ids(self) -> frozenset[int]:

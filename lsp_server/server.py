@@ -61,6 +61,9 @@ class DraftlineServer(LanguageServer):
         """Tell the client about the engine; a failure also by a message, which no client hides."""
         self.status.engine_changed(status)
         self.load_progress.update(status)
+        if status.state is EngineState.READY:
+            for uri in self.store.uris:
+                self.learn(uri)
         if status.state is EngineState.FAILED:
             self.say(f"Draftline: {status.message} {status.next_step}".strip(), types.MessageType.Error)
 
@@ -100,13 +103,22 @@ class DraftlineServer(LanguageServer):
         path = to_fs_path(uri) if uri.startswith("file:") else None
         return path is not None and self.exclusions.excludes(Path(path))
 
+    def learn(self, uri: str) -> None:
+        """Let the engine's guesses draw on a document, unless it is excluded or not to be answered for."""
+        engine = self.host.engine
+        if engine is None or self.store.version(uri) is None:
+            return
+        snapshot = self.store.get(uri).snapshot()
+        if self.refusal(snapshot) is None:
+            engine.learn(uri, snapshot.lf(0, len(snapshot.lines)))
+
     def refusal(self, snapshot: Snapshot) -> Reason | None:
         """A reason not to answer for a stored document."""
         if not self.settings.answers(snapshot.language_id):
             return Reason.DISABLED
         if self.excluded(snapshot.uri):
             # The ignore file has changed since the document was opened.
-            self.completion.suggestions.forget(snapshot.uri)
+            self.completion.closed(snapshot.uri)
             self.store.withhold(snapshot.uri, Reason.EXCLUDED)
             return Reason.EXCLUDED
         return None
@@ -163,6 +175,7 @@ def _did_open(ls: DraftlineServer, params: types.DidOpenTextDocumentParams) -> N
         document.text,
         excluded=ls.excluded(document.uri),
     )
+    ls.learn(document.uri)
 
 
 def _did_change(ls: DraftlineServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -177,7 +190,8 @@ def _did_close(ls: DraftlineServer, params: types.DidCloseTextDocumentParams) ->
 
 
 def _did_save(ls: DraftlineServer, params: types.DidSaveTextDocumentParams) -> None:
-    """Nothing to do: the text is known. Announced because some clients save only where it is."""
+    """What is saved is worth guessing from. Announced also because some clients save only where it is."""
+    ls.learn(params.text_document.uri)
 
 
 async def _did_change_configuration(ls: DraftlineServer, params: types.DidChangeConfigurationParams) -> None:

@@ -14,10 +14,12 @@ from inference.api import (
     DEFAULT_MODEL,
     DRAFTS,
     KERNELS,
+    KV_NUMERICS,
     NUMERICS,
     Draft,
     EngineConfig,
     Kernels,
+    KvNumerics,
     Numerics,
     default_numerics,
 )
@@ -35,8 +37,11 @@ class Settings:
         model: catalog name, a ``.gguf`` file or a directory.
         numerics: None chooses by the device.
         mixed: other numerics for some layers, in the words of `inference.precision`.
+        draft_model: a smaller model that drafts, named as ``model`` is; None for none.
         threads: None chooses by the machine.
         kv_budget: MiB for all KV slots.
+        kv_numerics: how they store keys and values.
+        kv_offload: MiB of main memory for those that leave a CUDA device.
         prompt_tokens: most tokens of a prompt; reading a file for the first time takes time in proportion.
         max_lines: lines of a suggestion, 0 for no limit.
         debounce_ms: milliseconds an automatic request waits after the last edit.
@@ -49,6 +54,7 @@ class Settings:
     numerics: Numerics | None = None
     mixed: str = ""
     draft: Draft = "auto"
+    draft_model: str | None = None
     device: str = "cpu"
     kernels: Kernels = "auto"
     threads: int | None = None
@@ -66,6 +72,8 @@ class Settings:
     disabled_languages: frozenset[str] = frozenset()
     allow_download: bool = False
     replace_suffix: bool = False
+    kv_numerics: KvNumerics = "fp32"
+    kv_offload: int = 512
 
     def engine_config(self) -> EngineConfig:
         """The part an engine is started with."""
@@ -74,6 +82,7 @@ class Settings:
             numerics=self.numerics or default_numerics(self.device),
             mixed=self.mixed,
             draft=self.draft,
+            draft_model=self.draft_model,
             device=self.device,
             kernels=self.kernels,
             threads=self.threads,
@@ -82,6 +91,8 @@ class Settings:
             prefill_chunk=self.prefill_chunk,
             use_cache=not self.no_cache,
             allow_download=self.allow_download,
+            kv=self.kv_numerics,
+            kv_offload_mb=self.kv_offload,
         )
 
     def completion_options(self) -> CompletionOptions:
@@ -202,11 +213,14 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "numerics": ("numerics", _one_of(*NUMERICS)),
     "mixed": ("mixed", _mixed),
     "draft": ("draft", _one_of(*DRAFTS)),
+    "draftModel": ("draft_model", _text),
     "device": ("device", _device),
     "kernels": ("kernels", _one_of(*KERNELS)),
     "threads": ("threads", _whole(1, 1024)),
     "context": ("context", _whole(64, 1_048_576)),
     "kvBudget": ("kv_budget", _whole(1, 1_048_576)),
+    "kvNumerics": ("kv_numerics", _one_of(*KV_NUMERICS)),
+    "kvOffload": ("kv_offload", _whole(0, 1_048_576)),
     "prefillChunk": ("prefill_chunk", _whole(1, 65_536)),
     "noCache": ("no_cache", _flag),
     "promptTokens": ("prompt_tokens", _whole(16, 1_048_576)),

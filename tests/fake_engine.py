@@ -108,6 +108,7 @@ class FakeEngine:
         self.codec = codec or FakeCodec()
         self.requests: list[GenerationRequest] = []
         self.generations: list[FakeGeneration] = []
+        self.learned: dict[str, str] = {}
         self._answer = answer
         self._step_seconds = step_seconds
         self._load_seconds = load_seconds
@@ -147,8 +148,11 @@ class FakeEngine:
         threading.Thread(target=self._decode, args=(generation,), daemon=True).start()
         return generation
 
+    def learn(self, document: str, text: str) -> None:
+        self.learned[document] = text
+
     def close_document(self, document: str) -> None:
-        """Nothing is kept."""
+        self.learned.pop(document, None)
 
     def close(self) -> None:
         self._closed.set()

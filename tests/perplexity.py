@@ -1,7 +1,7 @@
 """Negative log-likelihood of a text under one numerics, in a process of its own.
 
-``python tests/perplexity.py MODEL NUMERICS < text`` prints JSON: ``nll`` (sum, nats), ``tokens``, ``argmax``,
-``kernel``.
+``python tests/perplexity.py MODEL NUMERICS KV < text`` prints JSON: ``nll`` (sum, nats), ``tokens``,
+``argmax``, ``kernel``.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def held_out_text() -> str:
 
 
 def measure(
-    model: str, numerics: str, text: str, environment: dict[str, str] | None = None
+    model: str, numerics: str, text: str, environment: dict[str, str] | None = None, kv: str = "fp32"
 ) -> dict[str, Any]:
     """Run in a fresh process."""
     done = subprocess.run(
-        [sys.executable, __file__, model, numerics],
+        [sys.executable, __file__, model, numerics, kv],
         input=text,
         capture_output=True,
         text=True,
@@ -41,7 +41,7 @@ def measure(
     return json.loads(done.stdout)
 
 
-def main(model: str, numerics: str) -> None:
+def main(model: str, numerics: str, kv: str) -> None:
     """Answer for the text on stdin."""
     sys.path.insert(0, str(REPOSITORY))
     import torch
@@ -49,7 +49,7 @@ def main(model: str, numerics: str) -> None:
     from inference.api import EngineConfig
     from inference.runtime import load_runtime
 
-    config = EngineConfig(model=model, numerics=numerics, context=WINDOW)  # type: ignore[arg-type]
+    config = EngineConfig(model=model, numerics=numerics, context=WINDOW, kv=kv)  # type: ignore[arg-type]
     runtime = load_runtime(config, lambda message, fraction: None)
     tokens = runtime.tokenizer.encode(sys.stdin.read())
     slot = runtime.decoder.new_slot(WINDOW)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 # The pre-tokenizer pattern of Qwen2.5; with it word boundaries fall as in the real model.
@@ -263,4 +263,29 @@ def make_tiny(
     (directory / "generation_config.json").write_text(json.dumps(generation, indent=2), encoding="utf-8")
     save_file(make_tensors(config, seed, gain), directory / "model.safetensors", metadata={"format": "pt"})
     make_tokenizer().save(str(directory / "tokenizer.json"))
+    return directory
+
+
+def make_drafter(directory: Path, model: Path, layers: int = 2, padding: int = 0) -> Path:
+    """Write a smaller model that often agrees with a tiny one: the same without its last layers.
+
+    Args:
+        model: directory that ``make_tiny`` wrote, with an untied head.
+        padding: ids beyond the vocabulary, which this model likes best of all.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    config = json.loads((model / "config.json").read_text(encoding="utf-8"))
+    config["num_hidden_layers"] = layers
+    config["vocab_size"] += padding
+    (directory / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    tensors = {
+        name: tensor
+        for name, tensor in load_file(model / "model.safetensors").items()
+        if not name.startswith("model.layers.") or int(name.split(".")[2]) < layers
+    }
+    for name in ("model.embed_tokens.weight", "lm_head.weight"):
+        rows = np.resize(100 * tensors[name], (padding, tensors[name].shape[1]))
+        tensors[name] = np.concatenate([tensors[name], rows])
+    save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
+    (directory / "tokenizer.json").write_bytes((model / "tokenizer.json").read_bytes())
     return directory

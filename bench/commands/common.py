@@ -34,6 +34,7 @@ __all__ = [
     "check_count",
     "conclude",
     "in_each",
+    "models_of",
     "named",
     "prepare_model",
     "settings_from",
@@ -61,21 +62,29 @@ def check_count(name: str, value: int) -> None:
         raise WrongUsage(f"{name} must be 1 or more")
 
 
+def models_of(settings: Settings) -> dict[str, Any]:
+    """What a system says of the models that it runs; the draft model only if there is one."""
+    draft = {} if settings.draft_model is None else {"draft_model": settings.draft_model}
+    return {"model": settings.model, **draft, "numerics": named(settings)}
+
+
 def prepare_model(settings: Settings) -> None:
-    """Fetch and convert the model if that is allowed and needed; shows progress.
+    """Fetch and convert the model, and the draft model, if that is allowed and needed; shows progress.
 
     Raises:
         DraftlineError: with the reason and the next step.
     """
     config = settings.engine_config()
     with TerminalProgress() as progress:
-        store.prepare(
-            config.model,
-            config.numerics,
-            allow_download=config.allow_download,
-            progress=progress,
-            mixed=config.mixed,
-        )
+        for model, mixed in ((config.model, config.mixed), (config.draft_model, "")):
+            if model is not None:
+                store.prepare(
+                    model,
+                    config.numerics,
+                    allow_download=config.allow_download,
+                    progress=progress,
+                    mixed=mixed,
+                )
 
 
 def in_each(numerics: str | None, settings: Settings) -> list[Settings]:

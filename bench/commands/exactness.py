@@ -11,7 +11,7 @@ from bench.commands.common import (
     add_common,
     begin,
     check_count,
-    named,
+    models_of,
     prepare_model,
     settings_from,
     stoppable,
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     options = settings.completion_options()
     bench = ExactnessBench(settings.engine_config(), options, QUICK_VARIANTS if args.quick else VARIANTS)
     facts_of_run = {"count": len(places), "seed": settings.seed, "temperature": settings.temperature}
-    facts = {"model": settings.model, "numerics": named(settings), "promised": bench.promised}
+    facts = {**models_of(settings), "promised": bench.promised}
     journal, path = begin(args, facts_of_run, {"draftline": facts})
     with journal, stoppable() as steps:
         steps.begin("prompts", len(places))

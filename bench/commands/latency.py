@@ -19,7 +19,7 @@ from bench.commands.common import (
     begin,
     check_count,
     conclude,
-    named,
+    models_of,
     prepare_model,
     settings_from,
     stoppable,
@@ -143,7 +143,7 @@ async def _run(args: argparse.Namespace, settings: Settings, items: Sequence[Rep
 def _editors(args: argparse.Namespace, settings: Settings) -> list[Editor]:
     from bench.peers.choose import editor_for
 
-    own = draftline_editor({"model": settings.model, "numerics": named(settings)}, given(args))
+    own = draftline_editor(models_of(settings), given(args))
     editors: list[Editor] = [own, *(editor_for(spec, settings) for spec in args.peer)]
     names = [editor.name for editor in editors]
     if len(set(names)) < len(names):

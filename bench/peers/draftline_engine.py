@@ -13,7 +13,8 @@ from bench.machine import cpu_seconds_of, memory_of
 from bench.peers.base import Decoded, Decoder, Prompt, Usage
 from bench.records import DRAFTERS
 from inference.api import DRAFTS, Draft, EngineConfig, GenerationRequest, StopRules
-from inference.drafting.planner import DRAFT_LIMIT, Planner
+from inference.drafting.base import DRAFT_LIMIT
+from inference.drafting.planner import Planner
 from inference.precision import precision_of
 from inference.runtime import Runtime, load_runtime
 
@@ -68,6 +69,7 @@ class DraftlineDecoder:
         hardware = self.runtime.hardware
         return {
             "model": self.runtime.prepared.source,
+            **self._draft_model(),
             "numerics": self.numerics,
             "device": str(hardware.device),
             "threads": hardware.threads,
@@ -81,6 +83,10 @@ class DraftlineDecoder:
             "prefill_chunk": self._config.prefill_chunk,
             "draft_limit": DRAFT_LIMIT,
         }
+
+    def _draft_model(self) -> dict[str, Any]:
+        files = self.runtime.draft_files
+        return {} if files is None else {"draft_model": files.prepared.source}
 
     def decode(
         self,

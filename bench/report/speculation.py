@@ -113,7 +113,7 @@ def faster(
 def by_position(calls: Iterable[Call], positions: int) -> list[tuple[int, int]]:
     """For each place in a draft from the first: how often it was drafted, and how often accepted."""
     found = [(0, 0)] * positions
-    for _, drafted, accepted in _drafts(calls):
+    for _, drafted, accepted, _ in _drafts(calls):
         for place in range(min(drafted, positions)):
             tried, right = found[place]
             found[place] = (tried + 1, right + (accepted > place))
@@ -122,9 +122,11 @@ def by_position(calls: Iterable[Call], positions: int) -> list[tuple[int, int]]:
 
 def by_match(calls: Iterable[Call], bounds: Sequence[int]) -> list[tuple[int, int, int]]:
     """By length of the matched context, up to each bound and beyond the last: drafts, drafted and accepted
-    tokens."""
+    tokens. A draft model matches nothing and is left out."""
     found = [(0, 0, 0)] * (len(bounds) + 1)
-    for match, drafted, accepted in _drafts(calls):
+    for match, drafted, accepted, drafter in _drafts(calls):
+        if drafter == "model":
+            continue
         place = sum(match > bound for bound in bounds)
         drafts, tokens, right = found[place]
         found[place] = (drafts + 1, tokens + drafted, right + accepted)
@@ -134,12 +136,9 @@ def by_match(calls: Iterable[Call], bounds: Sequence[int]) -> list[tuple[int, in
 def by_drafter(calls: Iterable[Call]) -> dict[str, tuple[int, int, int]]:
     """For each drafter that was used: drafts, drafted and accepted tokens."""
     found: dict[str, tuple[int, int, int]] = {}
-    for call in calls:
-        for _, drafted, accepted, _, _, *drafter in call.steps:
-            if drafted > 0:
-                name = DRAFTERS[int(drafter[0])] if drafter else DRAFTERS[1]
-                drafts, tokens, right = found.get(name, (0, 0, 0))
-                found[name] = (drafts + 1, tokens + int(drafted), right + int(accepted))
+    for _, drafted, accepted, name in _drafts(calls):
+        drafts, tokens, right = found.get(name, (0, 0, 0))
+        found[name] = (drafts + 1, tokens + drafted, right + accepted)
     return dict(sorted(found.items(), key=lambda entry: DRAFTERS.index(entry[0])))
 
 
@@ -204,9 +203,10 @@ def _firsts(calls: Iterable[Call]) -> Mapping[Pair, float]:
     return {(call.item, call.repeat): call.first_ms for call in calls}
 
 
-def _drafts(calls: Iterable[Call]) -> Iterable[tuple[int, int, int]]:
-    """Match, drafted and accepted of each forward that had a draft."""
+def _drafts(calls: Iterable[Call]) -> Iterable[tuple[int, int, int, str]]:
+    """Match, drafted, accepted and drafter of each forward that had a draft."""
     for call in calls:
-        for match, drafted, accepted, *_ in call.steps:
+        for match, drafted, accepted, _, _, *drafter in call.steps:
             if drafted > 0:
-                yield int(match), int(drafted), int(accepted)
+                name = DRAFTERS[int(drafter[0])] if drafter else DRAFTERS[1]
+                yield int(match), int(drafted), int(accepted), name

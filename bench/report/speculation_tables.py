@@ -127,7 +127,8 @@ def _drafters(calls: Calls) -> Table:
     return Table(
         "Accepted by drafter",
         "Suffix: what followed the longest earlier occurrence of the ending. Pointer: the place being copied"
-        " from, across a change. Recycling: what the model chose behind the same tokens before.",
+        " from, across a change. Recycling: what the model chose behind the same tokens before."
+        + (" Model: a smaller model's text." if any(row[3] == "model" for row in rows) else ""),
         columns,
         tuple(rows),
         words=4,

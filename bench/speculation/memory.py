@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 
-import torch
-
 from bench.machine import memory_of
 from bench.peers.base import Decoder
 from bench.records import Memory
 from bench.speculation.roofline import random_tokens
 from inference.api import Draft, GenerationRequest
-from inference.cache.kv import KvSlot
 from inference.precision import precision_of
 from inference.runtime import Runtime
 
@@ -41,8 +38,8 @@ def loaded_memory(runtime: Runtime, system: str, draft: Draft, context: int) -> 
         context=context,
         private_bytes=_most([private for private, _ in seen]),
         mapped_bytes=_most([mapped for _, mapped in seen]),
-        weight_bytes=runtime.decoder.weights.private_bytes,
-        kv_bytes=KvSlot.bytes_for(runtime.config, runtime.context, torch.float32),
+        weight_bytes=runtime.weight_bytes,
+        kv_bytes=runtime.slot_bytes,
     )
 
 

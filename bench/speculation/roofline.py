@@ -16,7 +16,7 @@ import torch
 from bench.records import Bandwidth, Forward, Prefill
 from inference.api import GenerationRequest
 from inference.model.decoder import Weights
-from inference.model.linear import Int8Linear, Linear
+from inference.model.linear import CompiledLinear, Int8Linear, Linear
 from inference.precision import precision_of
 from inference.runtime import Runtime
 
@@ -98,8 +98,9 @@ def forwards(
         return
     slot = runtime.decoder.new_slot(max(count + context for count, context in shapes))
     # Reading random keys and values takes as long as reading real ones.
-    slot.keys.normal_()
-    slot.values.normal_()
+    shape = (2, slot.capacity, runtime.config.n_kv_heads, runtime.config.head_dim)
+    for layer in range(runtime.config.n_layers):
+        slot.store(layer, 0, *torch.randn(shape))
     tokens = random_tokens(runtime, slot.capacity)
     alone = {count: linears.run(count) for count in {count for count, _ in shapes}}
     # The first pass of a shape builds kernels; it is not recorded.
@@ -174,7 +175,13 @@ def _int8_ops_per_second(runtime: Runtime, passes: int) -> float | None:
     if kernel is None:
         return None
     rows, size = INT8_SHAPE
-    linear = Int8Linear(torch.ones(size, size, dtype=torch.int8), torch.ones(size), None, kernel)
+    weight, scale = torch.ones(size, size, dtype=torch.int8), torch.ones(size)
+    used = runtime.decoder.weights.head
+    linear: Linear
+    if isinstance(used, CompiledLinear):
+        linear = used.like(weight, scale)
+    else:
+        linear = Int8Linear(weight, scale, None, kernel)
     x = torch.randn(rows, size)
     return 2 * rows * size * size / _best_seconds(lambda: linear(x), passes)
 

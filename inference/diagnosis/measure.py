@@ -15,6 +15,8 @@ from inference.diagnosis.numerics import NumericsCost, compare
 from inference.precision import precision_of
 
 if TYPE_CHECKING:
+    from inference.cache.kv import KvSlot
+    from inference.model.decoder import Decoder
     from inference.runtime import Runtime
 
 # The self-test's prompt, and the blocks it is fed in; 40 is the whole prompt at once.
@@ -73,11 +75,14 @@ class MemoryUse:
 
     Attributes:
         packed: private copies of the weights, which no other process shares.
-        mapped: the weights file, whose pages all processes share and the system may drop.
-        mapped_resident: the part of it in memory for this process, None if unknown.
-        slot: of one KV slot; up to ``slots`` of them are made as documents need them.
+        mapped: the weights files, whose pages all processes share and the system may drop.
+        mapped_resident: the part of them in memory for this process, None if unknown.
+        slot: of one KV slot that has grown to the whole context, with the draft model's beside it; ``slots``
+            of them fit into the budget, and more smaller ones.
         loaded: private memory of the whole process once the model was loaded.
         private: the same after the measurement, with the working memory of forward passes.
+        kv_budget: for all KV slots on the device; kv_used: what they take; kv_numerics: how they store rows.
+        kv_main: what they may take of main memory.
     """
 
     packed: int
@@ -88,11 +93,15 @@ class MemoryUse:
     context: int
     loaded: int
     private: int
+    kv_budget: int
+    kv_used: int
+    kv_numerics: str
+    kv_main: int
 
     @property
     def need(self) -> int:
-        """Private memory once all slots are in use."""
-        return self.private + self.slot * self.slots
+        """Private memory once the budget for KV slots is used up."""
+        return self.private + self.kv_main
 
 
 @dataclass(frozen=True)
@@ -120,8 +129,23 @@ class SelfTest:
 
 
 @dataclass(frozen=True)
+class DraftModelUse:
+    """Of the draft model alone: what it is, bytes as in `MemoryUse`, and its forward of one row."""
+
+    source: str
+    packed: int
+    mapped: int
+    slot: int
+    context: int
+    forward_ms: float
+
+
+@dataclass(frozen=True)
 class Measured:
-    """A model that was loaded in this process; ``compared`` are all numerics for it, not only its own."""
+    """A model that was loaded in this process; ``memory`` is of the draft model too if there is one.
+
+    ``compared`` are all numerics for it, not only its own.
+    """
 
     source: str
     choices: Choices
@@ -130,6 +154,7 @@ class Measured:
     speed: Speed
     self_test: SelfTest
     fill_in_the_middle: bool
+    draft_model: DraftModelUse | None = None
     compared: tuple[NumericsCost, ...] = ()
 
 
@@ -159,6 +184,7 @@ def measure(
         self_test = _self_test(runtime)
         on_progress("Measuring speed.", None)
         speed = _speed(runtime)
+        draft_model = _draft_model(runtime)
         memory = _memory(runtime, loaded)  # before other numerics take some
         on_progress("Comparing numerics.", None)
         compared = compare(runtime)
@@ -170,6 +196,7 @@ def measure(
         speed=speed,
         self_test=self_test,
         fill_in_the_middle=has_fim(runtime.tokenizer),
+        draft_model=draft_model,
         compared=compared,
     )
 
@@ -203,19 +230,25 @@ def _choices(runtime: Runtime) -> Choices:
 
 
 def _memory(runtime: Runtime, loaded: int) -> MemoryUse:
-    import torch
-
-    from inference.cache.kv import KvSlot
-
+    files = [runtime.prepared.weights]
+    if runtime.draft_files is not None:
+        files.append(runtime.draft_files.prepared.weights)
+    resident = [resident_bytes_of(file) for file in files]
+    known = [part for part in resident if part is not None]
+    kv = runtime.slots.usage()
     return MemoryUse(
-        packed=runtime.decoder.weights.private_bytes,
-        mapped=runtime.prepared.weights.stat().st_size,
-        mapped_resident=resident_bytes_of(runtime.prepared.weights),
-        slot=KvSlot.bytes_for(runtime.config, runtime.context, torch.float32),
-        slots=runtime.slots.limit,
+        packed=runtime.weight_bytes,
+        mapped=sum(file.stat().st_size for file in files),
+        mapped_resident=sum(known) if len(known) == len(files) else None,
+        slot=runtime.slot_bytes,
+        slots=(runtime.options.kv_budget_mb << 20) // runtime.slot_bytes,
         context=runtime.context,
         loaded=loaded,
         private=private_bytes(),
+        kv_budget=kv.budget,
+        kv_used=kv.used,
+        kv_numerics=runtime.options.kv,
+        kv_main=kv.parking_budget if runtime.hardware.device.type == "cuda" else kv.budget,
     )
 
 
@@ -257,17 +290,38 @@ def _speed(runtime: Runtime) -> Speed:
         decoder.forward(block, slot, len(block) - 1 if last else None)
     prefill = len(prompt) / (time.perf_counter() - start)
     slot.truncate(min(CACHED_TOKENS, len(prompt)))
-
-    def median_ms(rows: int) -> float:
-        times: list[float] = []
-        end = time.perf_counter() + SECONDS_EACH
-        while len(times) < REPEATS and (not times or time.perf_counter() < end):
-            length = slot.length
-            start = time.perf_counter()
-            decoder.forward(prompt[:rows], slot)
-            times.append((time.perf_counter() - start) * 1000)
-            slot.truncate(length)
-        return statistics.median(times)
-
-    forward = {rows: median_ms(rows) for rows in FORWARD_ROWS}
+    forward = {rows: _median_ms(decoder, slot, prompt[:rows]) for rows in FORWARD_ROWS}
     return Speed(forward, 1000 / forward[1], prefill)
+
+
+def _median_ms(decoder: Decoder, slot: KvSlot, block: list[int]) -> float:
+    """Of a forward pass behind what the slot holds."""
+    times: list[float] = []
+    end = time.perf_counter() + SECONDS_EACH
+    while len(times) < REPEATS and (not times or time.perf_counter() < end):
+        length = slot.length
+        start = time.perf_counter()
+        decoder.forward(block, slot)
+        times.append((time.perf_counter() - start) * 1000)
+        slot.truncate(length)
+    return statistics.median(times)
+
+
+def _draft_model(runtime: Runtime) -> DraftModelUse | None:
+
+    from inference.cache.kv import KvSlot
+
+    model, files = runtime.draft_model, runtime.draft_files
+    if model is None or files is None:
+        return None
+    decoder = model.decoder
+    slot = decoder.new_slot(model.context)
+    decoder.forward([0] * min(CACHED_TOKENS, model.context - 1), slot, None)
+    return DraftModelUse(
+        source=files.prepared.source,
+        packed=decoder.weights.private_bytes,
+        mapped=files.prepared.weights.stat().st_size,
+        slot=KvSlot.bytes_for(decoder.config, model.context, decoder.kv),
+        context=model.context,
+        forward_ms=_median_ms(decoder, slot, [0]),
+    )

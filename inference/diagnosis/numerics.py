@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from inference.model.config import ModelConfig
     from inference.model.decoder import Weights
     from inference.model.linear.base import Linear
+    from inference.model.linear.compiled import CompiledLinear
+    from inference.model.linear.int8 import Int8Kernel
     from inference.runtime import Runtime
 
 COMPARED: tuple[Numerics, ...] = ("int8", "nf4", "llm-int8", "bf16", "fp32")
@@ -66,7 +68,7 @@ def compare(runtime: Runtime) -> tuple[NumericsCost, ...]:
         times: dict[int, float] = {}
         reason = ""
         try:
-            times = linear_ms(runtime.config, numerics, runtime.hardware)
+            times = linear_ms(runtime.config, numerics, runtime.hardware, _compiled(runtime.decoder.weights))
         except DraftlineError as error:
             reason = error.message
         costs.append(NumericsCost(numerics, bytes_needed, times, reason, loaded == Precision(numerics)))
@@ -106,8 +108,21 @@ def other_bytes(weights: Weights) -> int:
     return sum(tensor.nbytes for tensor in tensors if tensor is not None)
 
 
-def linear_ms(config: ModelConfig, numerics: Numerics, hardware: Hardware) -> dict[int, float]:
+def _compiled(weights: Weights) -> CompiledLinear | None:
+    """A layer whose int8 products are compiled functions, if the loaded model has one."""
+    from inference.model.linear.compiled import CompiledLinear
+
+    linears = [linear for layer in weights.layers for linear in (layer.qkv, layer.out)]
+    return next((linear for linear in linears if isinstance(linear, CompiledLinear)), None)
+
+
+def linear_ms(
+    config: ModelConfig, numerics: Numerics, hardware: Hardware, compiled: CompiledLinear | None = None
+) -> dict[int, float]:
     """Estimated milliseconds of all linear layers of a forward pass, by rows.
+
+    Args:
+        compiled: computes int8 products; None for the kernel of ``hardware``.
 
     Raises:
         UnsupportedNumerics: they do not run on the device of ``hardware``.
@@ -120,7 +135,7 @@ def linear_ms(config: ModelConfig, numerics: Numerics, hardware: Hardware) -> di
 
     device = hardware.device
     choose_device(EngineConfig(numerics=numerics, device=device.type))
-    kernel = hardware.int8_kernel
+    kernel: Int8Kernel | CompiledLinear | None = compiled or hardware.int8_kernel
     if numerics == "int8" and kernel is None:
         kernel = choose_int8_kernel()[0]
 

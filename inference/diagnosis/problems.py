@@ -89,8 +89,8 @@ def _memory(machine: Machine, measured: Measured | None) -> list[Problem]:
         found.append(
             Problem(
                 "memory-limit",
-                f"With all KV slots in use {megabytes(measured.memory.need)} are needed; this container may "
-                f"use {megabytes(memory.limit)}.",
+                f"With the KV budget used up {megabytes(measured.memory.need)} are needed; this container "
+                f"may use {megabytes(memory.limit)}.",
                 "Lower --kv-budget or --context, or raise the container's limit.",
                 "warning",
             )
@@ -99,7 +99,7 @@ def _memory(machine: Machine, measured: Measured | None) -> list[Problem]:
         found.append(
             Problem(
                 "memory-low",
-                f"With all KV slots in use {megabytes(measured.memory.need)} and the weights file, "
+                f"With the KV budget used up {megabytes(measured.memory.need)} and the weights files, "
                 f"{megabytes(measured.memory.mapped)}, are needed; {megabytes(memory.available)} were free.",
                 "Close programs, or lower --kv-budget.",
                 "warning",

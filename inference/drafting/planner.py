@@ -1,93 +1,55 @@
-"""How many tokens to draft: as long as the next one is likely to be worth its cost."""
+"""How much of a candidate tree to verify: what brings the most tokens per millisecond."""
 
 from __future__ import annotations
 
-import math
+from inference.drafting.chances import Chances
+from inference.drafting.cost_curve import CostCurve
+from inference.drafting.model_worth import ModelWorth
+from inference.drafting.tree import Tree
 
-from inference.drafting.base import Proposal, Source
-
-DRAFT_LIMIT = 31  # with the token before it a block of 32 rows
-UNPLANNED_LIMIT = 15  # where nobody asks whether a draft pays
-WIDE = 8  # rows from which on a forward counts as wide
-
-# Cost of one more row relative to a forward of one row, until this machine's own is known. Measured
-# for the 0.5B in int8 with AVX512-VNNI and compiled steps: 26 ms for 1 row, 37 ms for 16.
-FIRST_GUESS = 0.03
-SMOOTHING = 0.1
-RECOVERY = 0.002
-
-# Longer matches are surer; these are told apart.
-_BUCKETS = (0, 1, 2, 3, 4, 5, 6, 8, 12, 20, 40)
-# Until there is experience. A suffix index's match and a pointer's run mean much the same.
-_RECYCLED = 0.3
+# What drafting must promise over decoding without a draft: chances are estimates, and guessing takes time.
+MARGIN = 1.05
 
 
 class Planner:
-    """Learns how often drafts of each kind are right, and what rows cost here.
+    """What has been learned about guesses and about this machine; shared by all requests of a model.
 
     Decides about work only: the text never depends on it.
+
+    Attributes:
+        model: the same about a draft model.
     """
 
     def __init__(self) -> None:
-        # Chance that one drafted token is right, by drafter and match length.
-        self._chance: dict[tuple[Source, int], float] = {}
-        self._narrow_ms = 0.0
-        self._row_cost = FIRST_GUESS
+        self.chances = Chances()
+        self.costs = CostCurve()
+        self.model = ModelWorth()
 
     @property
-    def row_cost(self) -> float:
-        """Cost of one more row as a fraction of a forward of one row."""
-        return self._row_cost
+    def floor(self) -> float:
+        """The least chance of a node that may be worth its row; trees need no nodes below it."""
+        return self.costs.floor
 
-    def chance(self, proposal: Proposal) -> float:
-        """How likely each token of a proposal is right, given that those before it are."""
-        if not proposal.tokens:
-            return 0.0
-        known = self._chance.get(_kind(proposal.source, proposal.match))
-        if known is not None:
-            return known
-        if proposal.source == "recycling":
-            return _RECYCLED
-        match = min(proposal.match, 8) + 0.5 if proposal.source == "pointer" else min(proposal.match, 8)
-        return match / (match + 1.5)
+    def width(self, tree: Tree) -> int:
+        """How many of a tree's nodes to verify, from the first on; 0 where drafting does not pay.
 
-    def width(self, proposal: Proposal) -> int:
-        """How many of a proposal's tokens to verify.
-
-        Token k of a chain is accepted with chance p**k and then saves about one forward; it
-        is worth drafting while that exceeds the cost of its row.
+        A forward brings one token and each accepted node. Nodes come best first, so the best tree of
+        any size is a first part of the whole; the one with the most expected tokens per millisecond is
+        taken, if that is more than without a draft by ``MARGIN``.
         """
-        if not proposal.tokens:
-            return 0
-        chance = self.chance(proposal)
-        if chance <= self._row_cost:
-            # Even the first token does not pay. One is drafted all the same once in a while, or
-            # the estimate could never recover.
-            return 1 if self._row_cost < 0.5 else 0
-        return max(1, min(DRAFT_LIMIT, int(math.log(self._row_cost) / math.log(min(chance, 0.995)))))
+        relative = self.costs.relative
+        tokens, best, width = 1.0, MARGIN, 0
+        for nodes, chance in enumerate(tree.chances, 1):
+            tokens += chance
+            rate = tokens / relative[nodes + 1]
+            if rate > best:
+                best, width = rate, nodes
+        return width
 
-    def accepted(self, proposal: Proposal, drafted: int, accepted: int) -> None:
-        """Learn from a verified draft: ``accepted`` right tokens, then a wrong one if fewer than drafted."""
-        kind = _kind(proposal.source, proposal.match)
-        chance = self.chance(proposal)
-        trials = min(accepted + 1, drafted)
-        for trial in range(trials):
-            outcome = 1.0 if trial < accepted else 0.0
-            chance += SMOOTHING * (outcome - chance)
-        self._chance[kind] = chance
+    def speed(self, tree: Tree) -> float:
+        """Tokens per time if all of a tree is verified, as a multiple of plain decoding's."""
+        return (1.0 + sum(tree.chances)) / self.costs.relative[len(tree) + 1]
 
     def observe(self, rows: int, ms: float) -> None:
         """Learn from the time of one decode forward."""
-        if rows <= 2:
-            before = self._narrow_ms or ms
-            self._narrow_ms = before + SMOOTHING * (ms - before)
-            # Where rows seem too dear to try, nothing would ever show that they no longer are.
-            self._row_cost += RECOVERY * (FIRST_GUESS - self._row_cost)
-        elif rows >= WIDE and self._narrow_ms:
-            cost = max((ms - self._narrow_ms) / (rows - 1) / self._narrow_ms, 0.0)
-            # One stalled forward must not switch drafting off.
-            self._row_cost += SMOOTHING * (min(cost, 1.0) - self._row_cost)
-
-
-def _kind(source: Source, match: int) -> tuple[Source, int]:
-    return source, max(bucket for bucket in _BUCKETS if bucket <= match)
+        self.costs.observe(rows, ms)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 WINDOW = 24  # tokens ahead in which the text may go on after something was left out
 PATIENCE = 4  # tokens in a row that do not fit before the finger is lifted
+WAIT = 16  # tokens before a copy that was announced, e.g. a fence and the name of a language
 
 
 class SourcePointer:
@@ -25,10 +26,21 @@ class SourcePointer:
         self.position: int | None = None
         self.run = 0
         self._misses = 0
+        self._wait = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a copy is expected that has not begun yet."""
+        return self._wait > 0
 
     def place(self, position: int, run: int) -> None:
         """Put the finger somewhere, because ``run`` tokens agree there."""
-        self.position, self.run, self._misses = position, run, 0
+        self.position, self.run, self._misses, self._wait = position, run, 0, 0
+
+    def await_copy(self, position: int) -> None:
+        """Put the finger where a copy is expected to begin, perhaps after some other tokens."""
+        self.place(position, 0)
+        self._wait = WAIT
 
     def follow(self, token: int) -> None:
         """The sequence got another token; call it before the token is appended."""
@@ -37,7 +49,12 @@ class SourcePointer:
             return
         sequence = self._sequence
         if at < len(sequence) and sequence[at] == token:
-            self.position, self.run, self._misses = at + 1, self.run + 1, 0
+            self.place(at + 1, self.run + 1)
+            return
+        if self._wait > 0:
+            self._wait -= 1
+            if self._wait == 0:
+                self.position = None
             return
         self._misses += 1
         if self._misses > PATIENCE or at >= len(sequence):

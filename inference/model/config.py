@@ -52,6 +52,14 @@ class ModelConfig:
         """Bytes one token takes in a float32 KV slot."""
         return 2 * self.n_layers * self.n_kv_heads * self.head_dim * 4
 
+    @property
+    def linear_weights(self) -> int:
+        """Weights that a forward of one row reads, the output head included."""
+        mixed = self.n_heads * self.head_dim
+        attention = self.hidden_size * (2 * mixed + 2 * self.n_kv_heads * self.head_dim)
+        mlp = 3 * self.hidden_size * self.intermediate_size
+        return self.n_layers * (attention + mlp) + self.vocab_size * self.hidden_size
+
     @classmethod
     def from_hf(cls, raw: dict[str, Any]) -> ModelConfig:
         """Read a transformers configuration, as `inference.weights.model_config.normalised` leaves it.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from inference.api import KvNumerics
 from inference.cache.kv import KvSlot
 from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm
@@ -14,6 +15,7 @@ from inference.model.fused.stack import FusedStack
 from inference.model.layers import Layer, TorchStack
 from inference.model.linear import Linear
 from inference.model.rope import RopeTable
+from inference.model.tree import shape_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Decoder:
         attention_tiles: tile sizes proven to give equal bits, see `attention.plan_rows`.
         library: compiled functions for the steps between the linear layers, None to use torch's.
         note: why there is no ``library``.
+        kv: how its slots store keys and values.
+
+    Attributes:
+        trees: whether a block may be a tree.
     """
 
     def __init__(
@@ -51,13 +57,16 @@ class Decoder:
         attention_tiles: tuple[int, ...] = (1,),
         library: Library | None = None,
         note: str = "",
+        kv: KvNumerics = "fp32",
     ) -> None:
         self.config = config
         self.weights = weights
         self.device = device
         self.max_positions = max_positions
         self.fused = library is not None
+        self.trees = self.fused
         self.note = note
+        self.kv = kv
         rope = RopeTable(config, max_positions, device)
         self._stack: TorchStack | FusedStack
         if library is not None:
@@ -66,16 +75,26 @@ class Decoder:
             self._stack = TorchStack(config, weights.layers, rope, attention_tiles)
 
     def new_slot(self, capacity: int) -> KvSlot:
-        """Empty float32 buffers for ``capacity`` tokens."""
-        return KvSlot(self.config, capacity, self.device, torch.float32)
+        """Empty buffers for ``capacity`` tokens."""
+        return KvSlot(self.config, capacity, self.device, self.kv)
 
-    def forward(self, tokens: list[int], slot: KvSlot, logits_from: int | None = 0) -> torch.Tensor | None:
+    def forward(
+        self,
+        tokens: list[int],
+        slot: KvSlot,
+        logits_from: int | None = 0,
+        parents: list[int] | None = None,
+    ) -> torch.Tensor | None:
         """Append tokens to the slot.
+
+        A tree takes as many places in the slot as it has rows. `KvSlot.keep` then leaves those of one path.
 
         Args:
             tokens: ids for the positions slot.length ..; the slot must have room for them.
             logits_from: first row of the block whose logits are wanted; None for no logits.
                 Only these rows pass through the output head.
+            parents: for each row the row before it, -1 for the first alone; None for a chain. The bits of a
+                row are those it has in a chain of its ancestors.
 
         Returns:
             float32 [len(tokens) - logits_from, vocab], or None.
@@ -84,11 +103,14 @@ class Decoder:
         if not 0 < rows <= min(slot.capacity, self.max_positions) - first:
             # Compiled functions would read and write beyond the ends.
             raise ValueError(f"{rows} rows do not fit behind {first} of {slot.capacity} positions")
+        tree = None if parents is None else shape_of(parents)
+        if tree is not None and not self.trees:
+            raise ValueError("this decoder runs chains only")
         ids = torch.tensor(tokens, device=self.device)
         x = self.weights.embed[ids].float()
         if config.embedding_multiplier != 1.0:
             x = x * config.embedding_multiplier
-        x = self._stack(x, slot)
+        x = self._stack(x, slot, tree)
         slot.tokens.extend(tokens)
         if logits_from is None:
             return None

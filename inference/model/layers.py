@@ -12,6 +12,7 @@ from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm, silu_times
 from inference.model.linear import Linear
 from inference.model.rope import RopeTable
+from inference.model.tree import TreeShape
 
 
 @dataclass(frozen=True)
@@ -43,27 +44,28 @@ class TorchStack:
         self._rope = rope
         self._tiles = tiles
 
-    def __call__(self, x: torch.Tensor, slot: KvSlot) -> torch.Tensor:
+    def __call__(self, x: torch.Tensor, slot: KvSlot, tree: TreeShape | None = None) -> torch.Tensor:
         """Append rows to the slot's buffers, not to its tokens.
 
         Args:
             x: float32 [rows, hidden], the embeddings of the positions slot.length ..
+            tree: None; this stack runs chains only.
 
         Returns:
             float32 [rows, hidden], before the final norm.
         """
+        assert tree is None
         config, first, rows = self._config, slot.length, x.shape[0]
         group = config.n_heads // config.n_kv_heads
-        groups = plan_rows(first, rows, group, self._tiles, x.device, slot.keys.dtype)
+        groups = plan_rows(first, rows, group, self._tiles, x.device, torch.float32)
         cos = self._rope.cos[first : first + rows].unsqueeze(1)
         sin = self._rope.sin[first : first + rows].unsqueeze(1)
         for index, layer in enumerate(self._layers):
             q, k, v = self._project(layer, x, rows)
             if config.rope_layers[index]:
                 q, k = self._rope.rotate(q, cos, sin), self._rope.rotate(k, cos, sin)
-            keys, values = slot.keys[index], slot.values[index]
-            keys[:, first : first + rows] = k.transpose(0, 1)
-            values[:, first : first + rows] = v.transpose(0, 1)
+            slot.store(index, first, k, v)
+            keys, values = slot.load(index, groups[-1].bucket)
             mixed = layer.out(attend(q, keys, values, groups, config.attention_scale))
             x = self._add(x, mixed)
             gate_up = layer.gate_up(rms_norm(x, layer.mlp_norm, config.rms_eps))

@@ -9,16 +9,26 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
+from inference.api import KvNumerics
 from inference.errors import CorruptFile, NotEnoughMemory
 from inference.hardware import Hardware
 from inference.model.config import ModelConfig
 from inference.model.decoder import Decoder, Weights
-from inference.model.fused.check import fault
+from inference.model.fused.check import fault, product_fault
 from inference.model.fused.compiler import NoCompiler
+from inference.model.fused.huge_pages import Arena
 from inference.model.fused.library import Library
 from inference.model.fused.stack import supports
 from inference.model.layers import Layer
-from inference.model.linear import DenseLinear, Int8Linear, Linear, LlmInt8Linear, Nf4Linear
+from inference.model.linear import (
+    CompiledLinear,
+    DenseLinear,
+    Int8Linear,
+    Linear,
+    LlmInt8Linear,
+    Nf4Linear,
+)
+from inference.model.linear.compiled import fits
 from inference.weights.pages import drop_pages
 
 
@@ -29,6 +39,7 @@ def load_decoder(
     max_positions: int,
     on_fraction: Callable[[float], None] = lambda fraction: None,
     library: Callable[[], Library] | None = None,
+    kv: KvNumerics = "fp32",
 ) -> Decoder:
     """Map the file and pack its linear layers.
 
@@ -36,15 +47,17 @@ def load_decoder(
         weights_file: safetensors with the fused names of `inference.weights.layout`.
         max_positions: longest context that will be asked for, in tokens.
         on_fraction: told how far packing has come, 0 .. 1.
-        library: gives the compiled functions, None to use torch's; asked when the weights are packed.
+        library: gives the compiled functions, None to use torch's.
+        kv: how the decoder's slots store keys and values.
 
     Raises:
         CorruptFile: a tensor is missing or the file does not open.
         NotEnoughMemory: the packed copies do not fit.
     """
+    functions, note = _functions(hardware, library)
     try:
         with safe_open(weights_file, framework="pt") as file:
-            reader = _Reader(file, hardware)
+            reader = _Reader(file, hardware, functions)
             layers = []
             for index in range(config.n_layers):
                 layers.append(_layer(reader, index))
@@ -65,26 +78,35 @@ def load_decoder(
             "Close programs or choose a smaller model.",
         ) from error
     on_fraction(1.0)
-    functions, note = _functions(config, weights, hardware, library)
-    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles, functions, note)
+    if functions is not None:
+        note = _misfit(config, weights, hardware, functions, kv)
+    steps = None if note else functions
+    return Decoder(config, weights, max_positions, hardware.device, hardware.attention_tiles, steps, note, kv)
 
 
-def _functions(
-    config: ModelConfig, weights: Weights, hardware: Hardware, library: Callable[[], Library] | None
-) -> tuple[Library | None, str]:
+def _functions(hardware: Hardware, library: Callable[[], Library] | None) -> tuple[Library | None, str]:
     """The compiled functions, or None and the reason why torch's are used."""
     if library is None:
         return None, "not asked for"
-    if hardware.device.type != "cpu" or not supports(config, weights.layers):
-        return None, "they lack something that this model or its numerics need"
+    if hardware.device.type != "cpu":
+        return None, "they run on the CPU only"
     try:
         functions = library()
     except NoCompiler as error:
         return None, str(error)
-    if not functions.parallel and hardware.threads > 2:
+    if not functions.parallel and hardware.threads > 1:
         return None, "the C compiler has no threads in common with torch"
-    wrong = fault(config, weights.layers, functions, hardware.attention_tiles)
+    wrong = product_fault(functions)
     return (None, wrong) if wrong else (functions, "")
+
+
+def _misfit(
+    config: ModelConfig, weights: Weights, hardware: Hardware, functions: Library, kv: KvNumerics
+) -> str:
+    """Why the steps between the linear layers cannot be compiled ones; empty if they can."""
+    if not supports(config, weights.layers):
+        return "they lack something that this model or its numerics need"
+    return fault(config, weights.layers, functions, hardware.attention_tiles, kv) or ""
 
 
 def _layer(reader: _Reader, index: int) -> Layer:
@@ -104,8 +126,10 @@ def _layer(reader: _Reader, index: int) -> Layer:
 class _Reader:
     """Tensors by name, on the right device, as layers of the right kind."""
 
-    def __init__(self, file: Any, hardware: Hardware) -> None:
+    def __init__(self, file: Any, hardware: Hardware, functions: Library | None) -> None:
         self._file = file
+        self._functions = functions
+        self._arena = Arena()
         self._names = set(file.keys())
         self._hardware = hardware
 
@@ -135,4 +159,7 @@ class _Reader:
         if weight.dtype is not torch.int8:
             return DenseLinear(weight, bias)
         assert self._hardware.int8_kernel is not None
-        return Int8Linear(weight, self.tensor(name + ".scale"), bias, self._hardware.int8_kernel)
+        scale = self.tensor(name + ".scale")
+        if self._functions is not None and fits(weight):
+            return CompiledLinear(weight, scale, bias, self._functions, self._arena)
+        return Int8Linear(weight, scale, bias, self._hardware.int8_kernel)

@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> int:
         console = _console(out, record=args.svg is not None, quiet=args.json)
         screen = Screen(console)
         with TerminalProgress() as progress:
-            store.prepare(
-                config.model, config.numerics, allow_download=True, progress=progress, mixed=config.mixed
-            )
+            for model, mixed in ((config.model, config.mixed), (config.draft_model, "")):
+                if model is not None:
+                    store.prepare(model, config.numerics, allow_download=True, progress=progress, mixed=mixed)
         cores = look(home()).cores
         config = beside_others(config, cores)
         with _loaded(config) as engine:

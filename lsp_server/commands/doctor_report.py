@@ -84,8 +84,9 @@ def _files(report: Report) -> list[tuple[str, str]]:
 
 
 def _choices(measured: Measured) -> list[tuple[str, str]]:
-    choices = measured.choices
+    choices, draft = measured.choices, measured.draft_model
     rows = [
+        *([("draft model", draft.source)] if draft is not None else []),
         ("device", choices.device),
         ("instruction set", choices.instruction_set),
         ("threads", str(choices.threads)),
@@ -110,20 +111,34 @@ def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:
     memory = measured.memory
     resident = memory.mapped_resident
     now = "" if resident is None else f", {megabytes(resident)} in memory now"
-    return [
+    rows = [
         ("packed weights", f"{megabytes(memory.packed)} private"),
-        ("weights file", f"{megabytes(memory.mapped)} mapped and shared{now}"),
+        ("weights files", f"{megabytes(memory.mapped)} mapped and shared{now}"),
         (
-            "KV slots",
-            f"up to {memory.slots} of {megabytes(memory.slot)} ({memory.context} tokens each)",
+            "KV cache",
+            f"{megabytes(memory.kv_used)} of {megabytes(memory.kv_budget)} used, {memory.kv_numerics}; "
+            f"{megabytes(memory.slot)} for {memory.context} tokens, so {memory.slots} files of that length, "
+            "more if shorter",
         ),
+    ]
+    draft = measured.draft_model
+    if draft is not None:
+        rows.append(
+            (
+                "draft model",
+                f"{megabytes(draft.packed)} of the private weights, {megabytes(draft.mapped)} of the files, "
+                f"{megabytes(draft.slot)} of each slot",
+            )
+        )
+    return [
+        *rows,
         (
             "process",
             f"{megabytes(memory.loaded)} private once loaded, {megabytes(memory.private)} after measuring",
         ),
         (
             "need",
-            f"{megabytes(memory.need)} private with all slots in use, beside the file; "
+            f"{megabytes(memory.need)} private with the KV budget used up, beside the files; "
             f"{megabytes(report.machine.memory.available)} were available",
         ),
     ]
@@ -144,10 +159,12 @@ def _start_up(python_ms: float, measured: Measured) -> list[tuple[str, str]]:
 def _speed(measured: Measured) -> list[tuple[str, str]]:
     speed = measured.speed
     rows = ", ".join(f"{rows}: {ms:.1f} ms" for rows, ms in speed.forward_ms.items())
+    draft = measured.draft_model
     return [
         ("plain decode", f"{speed.decode_tokens_per_s:.1f} tokens/s"),
         ("forward by rows", rows),
         ("prefill", f"{speed.prefill_tokens_per_s:.0f} tokens/s"),
+        *([("draft model", f"{draft.forward_ms:.1f} ms for a drafted token")] if draft is not None else []),
     ]
 
 

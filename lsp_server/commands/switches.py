@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from inference.api import DEFAULT_MODEL, DRAFTS, KERNELS, NUMERICS
+from inference.api import DEFAULT_MODEL, DRAFTS, KERNELS, KV_NUMERICS, NUMERICS
 from lsp_server.settings import Settings, merge
 
 # Attribute of the parsed arguments -> key of the settings.
@@ -15,11 +15,14 @@ _KEYS: Mapping[str, str] = {
     "numerics": "numerics",
     "mixed": "mixed",
     "draft": "draft",
+    "draft_model": "draftModel",
     "device": "device",
     "kernels": "kernels",
     "threads": "threads",
     "context": "context",
     "kv_budget": "kvBudget",
+    "kv_numerics": "kvNumerics",
+    "kv_offload": "kvOffload",
     "prefill_chunk": "prefillChunk",
     "no_cache": "noCache",
     "prompt_tokens": "promptTokens",
@@ -46,6 +49,9 @@ def add_switches(parser: argparse.ArgumentParser) -> None:
         help="other numerics for some linear layers, e.g. layers.0.*=bf16,head=fp32; the first match wins",
     )
     group.add_argument("--draft", choices=DRAFTS, help="speculation; never changes the text")
+    group.add_argument(
+        "--draft-model", metavar="NAME|PATH", help="a smaller model of the same vocabulary that drafts (none)"
+    )
     group.add_argument("--device", metavar="cpu|cuda|mps", help="where the model runs")
     group.add_argument(
         "--kernels", choices=KERNELS, help="compiled functions where possible, or torch's only"
@@ -53,6 +59,10 @@ def add_switches(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--threads", type=int, metavar="N", help="CPU threads (by the machine)")
     group.add_argument("--context", type=int, metavar="N", help="tokens of prompt and answer together")
     group.add_argument("--kv-budget", type=int, metavar="MB", help="memory for the caches of prompts")
+    group.add_argument("--kv-numerics", choices=KV_NUMERICS, help="how the caches of prompts are stored")
+    group.add_argument(
+        "--kv-offload", type=int, metavar="MB", help="main memory for caches that leave a CUDA device"
+    )
     group.add_argument("--prefill-chunk", type=int, metavar="N", help="prompt tokens for each forward pass")
     group.add_argument("--no-cache", action="store_true", default=None, help="read every prompt anew")
     group.add_argument("--prompt-tokens", type=int, metavar="N", help="most tokens of a prompt")

@@ -15,6 +15,8 @@ from lsp_server.documents.text import Point, Snapshot
 
 # A start line is a multiple of a power of two up to this.
 MAX_BLOCK = 64
+# The cursor's line is given room in steps of so many tokens.
+HEAD_STEP = 32
 # Upper bound on characters per token before a line counts as too long to be looked at.
 _CHARS_PER_TOKEN = 8
 # Lower bound in the estimate that sizes blocks; code has 3 to 4 characters a token.
@@ -69,7 +71,8 @@ def choose(snapshot: Snapshot, cursor: Point, budget: Budget, count: Callable[[s
     """
     line = snapshot.lines[cursor.line]
     head = _bounded_head(line[: cursor.column], budget.prefix)
-    first = _first_line(snapshot, cursor.line, budget.prefix - count(head), budget.prefix, count)
+    room = budget.prefix - _reserved(count(head), budget.prefix)
+    first = _first_line(snapshot, cursor.line, room, budget.prefix, count)
     suffix, stop = _suffix(snapshot, cursor, budget.suffix, count)
     return Window(snapshot.lf(first, cursor.line), head, suffix, first, stop)
 
@@ -82,6 +85,15 @@ def _bounded_head(head: str, limit: int) -> str:
     step = max(1, limit // 2)
     excess = len(head) - most
     return head[-(-excess // step) * step :]
+
+
+def _reserved(tokens: int, limit: int) -> int:
+    """Room for the cursor's line: more than it takes, so that the window does not move at each key.
+
+    Half a word often takes more tokens than the whole one, so an exact count would go up and down.
+    """
+    step = max(1, min(HEAD_STEP, limit // 16))
+    return (tokens // step + 1) * step
 
 
 def _first_line(snapshot: Snapshot, line: int, room: int, limit: int, count: Callable[[str], int]) -> int:

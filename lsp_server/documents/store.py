@@ -71,5 +71,10 @@ class DocumentStore:
         document = self._documents.get(uri)
         return None if document is None else document.version
 
+    @property
+    def uris(self) -> list[str]:
+        """Of the stored documents."""
+        return list(self._documents)
+
     def __len__(self) -> int:
         return len(self._documents)

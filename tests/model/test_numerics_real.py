@@ -107,3 +107,16 @@ def test_int8_is_as_good_as_fp32(reference: Reference, real_model: str, isa: str
     )
     assert value < 1.02 * reference.perplexity
     assert agreement > 0.93
+
+
+def test_int8_keys_and_values_are_nearly_as_good(real_model: str) -> None:
+    text = perplexity.held_out_text()
+    full, small = (perplexity.measure(real_model, "int8", text, kv=kv) for kv in ("fp32", "int8"))
+    values = [math.exp(result["nll"] / result["tokens"]) for result in (full, small)]
+    agreement = sum(a == b for a, b in zip(small["argmax"], full["argmax"], strict=True)) / full["tokens"]
+    print(
+        f"\nKV in int8: perplexity {values[1]:.4f}, in fp32 {values[0]:.4f} "
+        f"({values[1] / values[0] - 1:+.2%}), argmax agreement {agreement:.2%}"
+    )
+    assert values[1] < 1.02 * values[0]
+    assert agreement > 0.92

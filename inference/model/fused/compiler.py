@@ -22,7 +22,12 @@ _HERE = Path(__file__).parent
 _SECONDS = 60.0
 
 # Rows of rows.c must round alike in vector code and in scalar rests; see there.
-_SOURCES = {"rows.c": "-ffp-contract=off", "attention.c": "-ffp-contract=fast"}
+_SOURCES = {
+    "rows.c": "-ffp-contract=off",
+    "attention.c": "-ffp-contract=fast",
+    "product.c": "-ffp-contract=off",
+    "forward.c": "-ffp-contract=off",
+}
 _FLAGS = ("-O3", "-std=gnu11", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
 
 
@@ -73,8 +78,13 @@ def compiled() -> Path:
     if not library.is_file():
         # GNU's OpenMP calls are answered by the library that torch has loaded: one pool of threads
         # for both. Other compilers call a library of their own, which would bring a second pool.
-        gnu = "Free Software Foundation" in version and sys.platform == "linux"
-        _compile([*compiler, *_FLAGS, native], ["-fopenmp"] if gnu else [], library)
+        # On macOS torch brings the library that clang's calls need, and symbols are looked up there.
+        threads: list[str] = []
+        if sys.platform == "linux" and "Free Software Foundation" in version:
+            threads = ["-fopenmp"]
+        elif sys.platform == "darwin" and "clang" in version:
+            threads = ["-Xclang", "-fopenmp"]
+        _compile([*compiler, *_FLAGS, native], threads, library)
     return library
 
 
@@ -121,7 +131,8 @@ def _compile(command: list[str], threads: list[str], library: Path) -> None:
                 objects.append(str(Path(scratch) / f"{name}.o"))
                 _run([*command, *threads, contract, "-c", str(_HERE / name), "-o", objects[-1]])
             built = Path(scratch) / "built.so"
-            _run([*command, "-shared", *objects, "-o", str(built), "-lm"])
+            lookup = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
+            _run([*command, "-shared", *lookup, *objects, "-o", str(built), "-lm"])
             os.replace(built, library)  # whole or not at all, also when two processes compile
     except OSError as error:
         raise NoCompiler(f"the result cannot be stored: {error}") from error

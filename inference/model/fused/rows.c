@@ -4,7 +4,8 @@
  * else is in the block and however many threads there are. So contraction is off (-ffp-contract=off) and
  * fmaf() is written where it is wanted: vector bodies and scalar rests of a loop then round alike.
  *
- * Rows are contiguous; "scale" holds one number for each row.
+ * Rows are contiguous; "scale" holds one number for each row. They are divided among the threads of the region
+ * that calls; without one, they run one after the other.
  */
 #if defined(__x86_64__) && !defined(__FMA__)
 #error "no fused multiply-add: every fmaf would be a call"
@@ -15,10 +16,10 @@
 #include <string.h>
 
 #define LANES 16        /* floats of the widest vector; partial sums are kept in so many lanes */
-#define WIDE_ROWS 4     /* from here on rows are divided among threads */
 #define ZERO_POINT 128
 #define MAX_INNER 65536 /* longest row of the MLP; checked by the caller */
 #define MAX_DIM 256
+#define KEY_GROUP 16 /* numbers of an int8 key that share a scale; as in inference/cache/int8_rows.py */
 
 static inline float peak(const float *restrict x, int n) {
   int32_t most = 0x0da24260; /* 1e-30: the bits of non-negative floats are ordered like integers */
@@ -38,6 +39,16 @@ static inline void quantize_row(const float *restrict x, int n, uint8_t *restric
   float most = peak(x, n), inverse = 1.0f / most * 127.0f; /* as torch computes 127 / most */
   for (int i = 0; i < n; i++) q[i] = (uint8_t)((int32_t)nearbyintf(x[i] * inverse) + ZERO_POINT);
   *scale = most * (1.0f / 127.0f);
+}
+
+/* int8, symmetric, one scale for each group; the levels of inference/cache/int8_rows.py. */
+static inline void quantize_signed(const float *restrict x, int n, int group, int8_t *restrict q,
+                                   float *restrict scale) {
+  for (int from = 0; from < n; from += group) {
+    float most = peak(x + from, group), inverse = 1.0f / most * 127.0f;
+    for (int i = from; i < from + group; i++) q[i] = (int8_t)(int32_t)nearbyintf(x[i] * inverse);
+    scale[from / group] = most * (1.0f / 127.0f);
+  }
 }
 
 static inline float mean_square(const float *restrict x, int n) {
@@ -73,7 +84,7 @@ static inline float exponential(float x) {
 
 /* x [rows, n] -> q, scale */
 void draftline_quantize(const float *x, int rows, int n, uint8_t *q, float *scale) {
-#pragma omp parallel for if (rows >= WIDE_ROWS)
+#pragma omp for schedule(static)
   for (int r = 0; r < rows; r++)
     quantize_row(x + (int64_t)r * n, n, q + (int64_t)r * n, scale + r);
 }
@@ -82,7 +93,7 @@ void draftline_quantize(const float *x, int rows, int n, uint8_t *q, float *scal
  * q may be NULL: only the sum is wanted. */
 void draftline_add_norm(float *x, const float *update, const float *update_scale, int rows, int n,
                         const float *weight, float eps, uint8_t *q, float *scale) {
-#pragma omp parallel for if (rows >= WIDE_ROWS)
+#pragma omp for schedule(static)
   for (int r = 0; r < rows; r++) {
     float normed[MAX_INNER];
     float *restrict row = x + (int64_t)r * n;
@@ -100,7 +111,7 @@ void draftline_add_norm(float *x, const float *update, const float *update_scale
 
 /* y [rows, 2 * inner] with its row scales -> silu(gate) * up, quantised. scale may be y_scale itself. */
 void draftline_silu(const float *y, const float *y_scale, int rows, int inner, uint8_t *q, float *scale) {
-#pragma omp parallel for if (rows >= WIDE_ROWS)
+#pragma omp for schedule(static)
   for (int r = 0; r < rows; r++) {
     float active[MAX_INNER];
     const float *restrict gate = y + (int64_t)r * 2 * inner, *restrict up = gate + inner;
@@ -114,15 +125,19 @@ void draftline_silu(const float *y, const float *y_scale, int rows, int inner, u
 }
 
 /* y [rows, (heads + 2 * kv_heads) * dim] with its row scales -> rotated queries [rows, heads, dim]; rotated
- * keys and values into [kv_heads, capacity, dim] from position first on. cosine, sine: [rows, dim], the sine
- * with the sign of the rotate-half form. */
+ * keys and values into [kv_heads, capacity, dim] from row first on. cosine, sine: [.., dim] from position first
+ * on, the sine with the sign of the rotate-half form. Row r stands at position first + depth[r], first + r if
+ * depth is NULL. With key_scales [kv_heads, capacity, dim / KEY_GROUP] and value_scales
+ * [kv_heads, capacity] (else NULL) keys and values are int8. */
 void draftline_rotate(const float *y, const float *y_scale, const float *bias, int rows, int heads,
-                      int kv_heads, int dim, const float *cosine, const float *sine, float *query,
-                      float *keys, float *values, int64_t capacity, int64_t first) {
+                      int kv_heads, int dim, const float *cosine, const float *sine, const int32_t *depth,
+                      float *query, float *keys, float *values, int64_t capacity, int64_t first,
+                      float *key_scales, float *value_scales) {
   int half = dim / 2, width = (heads + 2 * kv_heads) * dim;
-#pragma omp parallel for if (rows >= WIDE_ROWS)
+#pragma omp for schedule(static)
   for (int r = 0; r < rows; r++) {
-    const float *restrict c = cosine + (int64_t)r * dim, *restrict s = sine + (int64_t)r * dim;
+    int64_t position = depth ? depth[r] : r;
+    const float *restrict c = cosine + position * dim, *restrict s = sine + position * dim;
     for (int h = 0; h < heads + 2 * kv_heads; h++) {
       const float *restrict in = y + (int64_t)r * width + h * dim;
       float plain[MAX_DIM];
@@ -130,16 +145,24 @@ void draftline_rotate(const float *y, const float *y_scale, const float *bias, i
       if (bias)
         for (int i = 0; i < dim; i++) plain[i] += bias[h * dim + i];
       if (h >= heads + kv_heads) {
-        memcpy(values + ((int64_t)(h - heads - kv_heads) * capacity + first + r) * dim, plain,
-               sizeof(float) * dim);
+        int64_t at = (int64_t)(h - heads - kv_heads) * capacity + first + r;
+        if (value_scales)
+          quantize_signed(plain, dim, dim, (int8_t *)values + at * dim, value_scales + at);
+        else
+          memcpy(values + at * dim, plain, sizeof(float) * dim);
         continue;
       }
-      float *restrict out = h < heads ? query + ((int64_t)r * heads + h) * dim
-                                      : keys + ((int64_t)(h - heads) * capacity + first + r) * dim;
+      float rotated[MAX_DIM];
+      int64_t at = (int64_t)(h - heads) * capacity + first + r; /* of a key */
+      float *restrict out = h < heads    ? query + ((int64_t)r * heads + h) * dim
+                            : key_scales ? rotated
+                                         : keys + at * dim;
       for (int i = 0; i < half; i++) {
         out[i] = plain[i] * c[i] + plain[i + half] * s[i];
         out[i + half] = plain[i + half] * c[i + half] + plain[i] * s[i + half];
       }
+      if (h >= heads && key_scales)
+        quantize_signed(out, dim, KEY_GROUP, (int8_t *)keys + at * dim, key_scales + at * (dim / KEY_GROUP));
     }
   }
 }

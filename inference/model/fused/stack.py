@@ -1,16 +1,19 @@
-"""All layers of an int8 decoder, with the compiled functions between the linear layers."""
+"""All layers of an int8 decoder in one call of the compiled functions."""
 
 from __future__ import annotations
+
+import ctypes
 
 import torch
 
 from inference.cache.kv import KvSlot
 from inference.model.config import ModelConfig
-from inference.model.fused.library import Library
+from inference.model.fused.library import BlockStruct, LayerStruct, Library, ModelStruct
 from inference.model.layers import Layer
 from inference.model.linear import Linear
-from inference.model.linear.int8 import Int8Linear
+from inference.model.linear.compiled import CompiledLinear
 from inference.model.rope import RopeTable
+from inference.model.tree import TreeShape
 
 # Rows that share the keys of one pass in the cache; fewer where that would leave threads without work.
 BLOCK = 8
@@ -41,9 +44,11 @@ def _fits(config: ModelConfig, layer: Layer) -> bool:
         (layer.down, inner, hidden),
     )
     for linear, inputs, outputs in shapes:
-        if not isinstance(linear, Int8Linear):
+        if not isinstance(linear, CompiledLinear):
             return False
         if (linear.in_features, linear.out_features) != (inputs, outputs):
+            return False
+        if not _plain(linear.scale, outputs):
             return False
         if linear.bias is not None and (linear is not layer.qkv or not _plain(linear.bias, width)):
             return False
@@ -56,93 +61,79 @@ def _plain(tensor: torch.Tensor, size: int) -> bool:
 
 
 class FusedStack:
-    """Runs the layers. The same contract as `inference.model.layers.TorchStack`."""
+    """Runs the layers. The same contract as `inference.model.layers.TorchStack`, and trees."""
 
     def __init__(
         self, config: ModelConfig, layers: tuple[Layer, ...], rope: RopeTable, library: Library
     ) -> None:
         self._config = config
-        self._layers = layers
+        self._layers = layers  # what the addresses point into
         self._rope = rope
         self._library = library
         self._work = torch.empty(0)
+        self._structs = (LayerStruct * len(layers))(*(_struct(layer) for layer in layers))
+        self._model = ModelStruct(
+            self._structs,
+            len(layers),
+            config.hidden_size,
+            config.intermediate_size,
+            config.n_heads,
+            config.n_kv_heads,
+            config.head_dim,
+            config.rms_eps,
+            config.attention_scale,
+        )
 
-    def __call__(self, x: torch.Tensor, slot: KvSlot) -> torch.Tensor:
+    def __call__(self, x: torch.Tensor, slot: KvSlot, tree: TreeShape | None = None) -> torch.Tensor:
         """Append rows to the slot; ``x`` [rows, hidden] is changed in place and returned."""
-        config, library = self._config, self._library
+        config = self._config
         rows, hidden, first = x.shape[0], config.hidden_size, slot.length
         heads, kv_heads, dim = config.n_heads, config.n_kv_heads, config.head_dim
-        inner, eps = config.intermediate_size, config.rms_eps
+        inner, width = config.intermediate_size, (heads + 2 * kv_heads) * dim
         x = x.contiguous()
-        quantized = torch.empty(rows, hidden, dtype=torch.uint8)
-        wide = torch.empty(rows, inner, dtype=torch.uint8)
-        attended = torch.empty(rows, heads * dim, dtype=torch.uint8)
+        quantized = torch.empty(rows, max(hidden, inner, heads * dim), dtype=torch.uint8)
+        y = torch.empty(rows, max(2 * inner, width, hidden))
         scale = torch.empty(rows)
         query, mixed = torch.empty(rows, heads, dim), torch.empty(rows, heads * dim)
-        to_x, to_quantized, to_wide, to_attended = (t.data_ptr() for t in (x, quantized, wide, attended))
-        to_scale, to_query, to_mixed = scale.data_ptr(), query.data_ptr(), mixed.data_ptr()
-        cosine = self._rope.cos[first : first + rows].data_ptr()
-        sine = self._rope.sin[first : first + rows].data_ptr()
-        to_keys, to_values = slot.keys.data_ptr(), slot.values.data_ptr()
-        layer_bytes = slot.keys.stride(0) * slot.keys.element_size()
         threads = torch.get_num_threads()
-        block = max(1, min(BLOCK, rows * kv_heads // threads))
-        work_size = library.attention_work(heads, kv_heads, dim, block, first + rows)
+        unit = max(1, min(BLOCK, rows * kv_heads // threads))
+        work_size = self._library.attention_work(heads, kv_heads, dim, unit, first + rows)
         if self._work.numel() < work_size * threads:
             self._work = torch.empty(work_size * threads)
-        to_work = self._work.data_ptr()
-        y: torch.Tensor | None = None
-        for index, layer in enumerate(self._layers):
-            keys, values = to_keys + index * layer_bytes, to_values + index * layer_bytes
-            library.add_norm(
-                to_x,
-                _address(y),
-                to_scale,
-                rows,
-                hidden,
-                layer.attn_norm.data_ptr(),
-                eps,
-                to_quantized,
-                to_scale,
-            )
-            y = _product(layer.qkv, quantized)
-            library.rotate(
-                y.data_ptr(), to_scale, _bias(layer.qkv), rows, heads, kv_heads, dim, cosine, sine,
-                to_query, keys, values, slot.capacity, first,
-            )  # fmt: skip
-            library.attention(
-                to_query, keys, values, rows, heads, kv_heads, dim, slot.capacity, first,
-                config.attention_scale, block, threads, to_work, work_size, to_mixed,
-            )  # fmt: skip
-            library.quantize(to_mixed, rows, heads * dim, to_attended, to_scale)
-            y = _product(layer.out, attended)
-            library.add_norm(
-                to_x,
-                y.data_ptr(),
-                to_scale,
-                rows,
-                hidden,
-                layer.mlp_norm.data_ptr(),
-                eps,
-                to_quantized,
-                to_scale,
-            )
-            y = _product(layer.gate_up, quantized)
-            library.silu(y.data_ptr(), to_scale, rows, inner, to_wide, to_scale)
-            y = _product(layer.down, wide)
-        library.add_norm(to_x, _address(y), to_scale, rows, hidden, None, eps, None, None)
+        layers = [_addresses(kind) for kind in slot.buffers]
+        block = BlockStruct(
+            x.data_ptr(),
+            rows,
+            first,
+            self._rope.cos[first:].data_ptr(),
+            self._rope.sin[first:].data_ptr(),
+            None if tree is None else tree.depth.data_ptr(),
+            None if tree is None else tree.path.data_ptr(),
+            *(None if array is None else ctypes.addressof(array) for array in layers),
+            slot.capacity,
+            scale.data_ptr(),
+            y.data_ptr(),
+            query.data_ptr(),
+            mixed.data_ptr(),
+            self._work.data_ptr(),
+            quantized.data_ptr(),
+            unit,
+            work_size,
+        )
+        self._library.layers(ctypes.byref(self._model), ctypes.byref(block), threads)
         return x
 
 
-def _product(linear: Linear, q: torch.Tensor) -> torch.Tensor:
-    assert isinstance(linear, Int8Linear)
-    return linear.product(q)
+def _struct(layer: Layer) -> LayerStruct:
+    linears = (_compiled(linear).struct for linear in (layer.qkv, layer.out, layer.gate_up, layer.down))
+    return LayerStruct(layer.attn_norm.data_ptr(), layer.mlp_norm.data_ptr(), *linears)
 
 
-def _bias(linear: Linear) -> int | None:
-    assert isinstance(linear, Int8Linear)
-    return _address(linear.bias)
+def _addresses(tensors: list[torch.Tensor]) -> ctypes.Array[ctypes.c_void_p] | None:
+    """A C array of where the tensors begin; None for none."""
+    return (ctypes.c_void_p * len(tensors))(*(t.data_ptr() for t in tensors)) if tensors else None
 
 
-def _address(tensor: torch.Tensor | None) -> int | None:
-    return None if tensor is None else tensor.data_ptr()
+def _compiled(linear: Linear) -> CompiledLinear:
+    assert isinstance(linear, CompiledLinear)
+    return linear

@@ -6,6 +6,7 @@ import torch
 
 from inference.api import Numerics
 from inference.model.linear.base import Linear
+from inference.model.linear.compiled import CompiledLinear
 from inference.model.linear.dense import DenseLinear
 from inference.model.linear.int8 import Int8Kernel, Int8Linear
 from inference.model.linear.llm_int8 import LlmInt8Linear
@@ -19,12 +20,16 @@ _LARGE = 20.0
 
 
 def random_linear(
-    numerics: Numerics, outputs: int, inputs: int, device: torch.device, int8_kernel: Int8Kernel | None
+    numerics: Numerics,
+    outputs: int,
+    inputs: int,
+    device: torch.device,
+    int8: Int8Kernel | CompiledLinear | None,
 ) -> Linear:
     """A layer without bias.
 
     Args:
-        int8_kernel: needed for int8.
+        int8: how int8 products are computed, or a layer that computes them; needed for int8 only.
 
     Raises:
         UnsupportedNumerics: the numerics need bitsandbytes, which cannot be used.
@@ -42,8 +47,11 @@ def random_linear(
     if numerics == "llm-int8":
         return LlmInt8Linear(integers(-127, 128, inputs, torch.int8), scale, None)
     if numerics == "int8":
-        assert int8_kernel is not None
-        return Int8Linear(integers(-127, 128, inputs, torch.int8), scale, None, int8_kernel)
+        assert int8 is not None
+        weight = integers(-127, 128, inputs, torch.int8)
+        if isinstance(int8, CompiledLinear):
+            return int8.like(weight, scale)
+        return Int8Linear(weight, scale, None, int8)
     weight = torch.randn(outputs, inputs, generator=generator)
     return DenseLinear(weight.to(device, DTYPES[numerics]))
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bench.report.speculation import Calls, best_mode, by_match, by_position, compare, figures, sweep
+from bench.report.speculation import (
+    Calls,
+    best_mode,
+    by_drafter,
+    by_match,
+    by_position,
+    compare,
+    figures,
+    sweep,
+)
 from bench.report.speculation_tables import tables
 from tests.unit.bench.made_up_records import call
 
@@ -75,6 +84,21 @@ def test_acceptance_by_position() -> None:
 def test_acceptance_by_match() -> None:
     steps = [[1, 4, 1, 5, 1.0], [2, 4, 2, 5, 1.0], [3, 4, 3, 5, 1.0], [9, 2, 2, 3, 1.0], [0, 0, 0, 1, 1.0]]
     assert by_match([call(steps=steps)], (1, 4)) == [(1, 4, 1), (2, 8, 5), (1, 2, 2)]
+
+
+def test_a_draft_model_is_a_drafter_without_a_match() -> None:
+    # match, drafted, accepted, rows, ms, drafter
+    steps = [[2, 3, 3, 4, 1.0, 4], [2, 3, 1, 4, 1.0, 1], [1, 2, 1, 3, 1.0, 4], [0, 0, 0, 1, 1.0, 0]]
+    assert by_drafter([call(steps=steps)]) == {"suffix": (1, 3, 1), "model": (2, 5, 4)}
+    assert by_match([call(steps=steps)], (1, 4)) == [(0, 0, 0), (1, 3, 1), (0, 0, 0)]
+    for shown, drafter in ((True, 4), (False, 1)):
+        (table,) = (
+            table
+            for table in tables([call(mode="auto", steps=[[2, 3, 3, 4, 1.0, drafter]])])[0]
+            if table.title == "Accepted by drafter"
+        )
+        assert ("smaller model" in table.note) is shown
+        assert table.rows[0][3] == ("model" if shown else "suffix")
 
 
 def test_the_sweep_is_apart() -> None:

@@ -13,9 +13,12 @@ from bench.journal import RunResults, load
 from bench.peers.base import Decoded, PeerFailed, Prompt, Usage
 from bench.peers.draftline_engine import DraftlineDecoder
 from bench.records import Bandwidth, Call, Forward, Memory, Prefill
+from bench.report.speculation import by_drafter
 from bench.speculation import extent as extents
+from inference.drafting.model_worth import Costs, ModelWorth
 from inference.model.decoder import Decoder
 from lsp_server.cli import main
+from tests.tiny_models import make_drafter
 from tests.unit.bench.quality_tasks import write_tasks
 
 ROOT = Path(__file__).parents[3]
@@ -119,6 +122,31 @@ def test_all_modes_decode_the_same_tokens(looping_model: Path, data: Path, tmp_p
     assert results.run.options["tree_width"] == 1
     assert results.run.options["sets"] == {"fim": 1, "real": 1, "edit": 1, "fresh": 1}
     assert results.run.systems["draftline"]["bit_exact"] is True
+
+
+def test_a_draft_model_is_passed_through(
+    looping_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = make_drafter(tmp_path / "draft", looping_model)
+    # Made-up costs: the tiny models' own say that nothing pays.
+    monkeypatch.setattr(ModelWorth, "costs", lambda self, plain_ms, row: Costs(0.05, 0.03))
+    monkeypatch.setattr(ModelWorth, "pays", lambda self, ask, costs: True)
+    out = tmp_path / "out.jsonl"
+    switches = ("--quick", "--sets", "fresh", "--no-sweep", "--no-roofline", "--draft-model", str(draft))
+    assert _bench(looping_model, out, *switches) == 0
+    results = _results(out)
+    calls = _calls(results)
+    assert len({call.digest for call in calls}) == 1
+    drafters = {call.mode: set(by_drafter([call])) for call in calls}
+    assert "model" in drafters["auto"] and "model" not in drafters["ngram"]
+    assert results.run.systems["draftline"]["draft_model"] == str(draft)
+    memory = {record.draft: record for record in results.records if isinstance(record, Memory)}
+    alone = tmp_path / "alone.jsonl"
+    assert _bench(looping_model, alone, *switches[:-2]) == 0
+    assert "draft_model" not in _results(alone).run.systems["draftline"]
+    (before, *_) = [record for record in _results(alone).records if isinstance(record, Memory)]
+    assert (memory["auto"].weight_bytes or 0) > (before.weight_bytes or 0)
+    assert (memory["auto"].kv_bytes or 0) > (before.kv_bytes or 0)
 
 
 def test_floors_forwards_prefills_and_memory(looping_model: Path, tmp_path: Path) -> None:

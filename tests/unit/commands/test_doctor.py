@@ -28,7 +28,7 @@ from inference.diagnosis.problems import Problem, find_problems
 from inference.weights import convert, store
 from lsp_server.commands import doctor
 from lsp_server.commands.doctor_report import print_report
-from tests.tiny_models import make_tiny
+from tests.tiny_models import make_drafter, make_tiny
 
 
 def draftline(*arguments: str) -> int:
@@ -70,7 +70,11 @@ def test_json_of_a_model(
     }
     assert measured["choices"]["bit_exact"] is True
     assert sum(kernel["chosen"] for kernel in measured["choices"]["kernels"]) == 1
-    assert measured["memory"]["need"] > measured["memory"]["packed"] > 0
+    memory = measured["memory"]
+    assert memory["need"] > memory["packed"] > 0
+    assert memory["kv_budget"] == 512 << 20 and memory["kv_used"] == 0 and memory["kv_numerics"] == "fp32"
+    assert memory["slots"] == memory["kv_budget"] // memory["slot"]
+    assert memory["need"] == memory["private"] + memory["kv_budget"]
     assert measured["start_up"]["steps"]["pack"] > 0
     assert measured["fill_in_the_middle"] is True
     compared = {cost["numerics"]: cost for cost in measured["compared"]}
@@ -94,6 +98,19 @@ def test_report_for_people(tiny_home: Path, looping_model: Path, capfd: pytest.C
     assert "all logits have equal bits" in text
     assert "\x1b" not in text  # no terminal, no colours
     assert str(tiny_home) in text  # whole, to be copied
+
+
+def test_a_draft_model(
+    tmp_path: Path, tiny_home: Path, looping_model: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    draft = make_drafter(tmp_path / "draft", looping_model)
+    switches = ("--model", str(looping_model), "--draft-model", str(draft), "--context", "512")
+    assert draftline(*switches) == 0
+    text = capfd.readouterr().out
+    assert f"draft model         {draft}" in text
+    assert "of the private weights" in text and "for a drafted token" in text
+    assert draftline("--model", str(looping_model), "--draft-model", "no-such-model") == 1
+    assert "unknown-model" in capfd.readouterr().out
 
 
 def test_without_weights(
@@ -187,7 +204,7 @@ MEASURED = Measured(
         (1, 4, 16), True, "", True, (),
     ),
     StartUp(1.0, 1.0, {"pack": 1.0}),
-    MemoryUse(GB, GB, None, GB // 10, 5, 4096, GB, GB),
+    MemoryUse(GB, GB, None, GB // 10, 5, 4096, GB, GB, GB // 2, 0, "fp32", GB // 2),
     Speed({1: 30.0, 8: 40.0, 16: 50.0}, 33.0, 500.0),
     SelfTest(40, (1, 40), ()),
     True,

@@ -24,7 +24,7 @@ def test_settings_and_their_defaults() -> None:
     for key, shown in listed.items():
         default = getattr(Settings(), settings._KEYS[key][0])
         if default is None:
-            words = "by the device" if key == "numerics" else "by the machine"
+            words = {"numerics": "by the device", "draftModel": "none"}.get(key, "by the machine")
         elif isinstance(default, bool):
             # A switch is off; the settings have JSON's words.
             words = "off" if key == "noCache" else str(default).lower()

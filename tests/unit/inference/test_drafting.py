@@ -5,11 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.drafting.base import NOTHING, Proposal, Source
-from inference.drafting.chain import ChainDrafter
-from inference.drafting.planner import DRAFT_LIMIT, Planner
-from inference.drafting.recycling import RecyclingTable
-from inference.drafting.source_pointer import PATIENCE, SourcePointer
+from inference.drafting.drafter import CopyDrafter
+from inference.drafting.source_pointer import PATIENCE, WAIT, SourcePointer
 from inference.drafting.suffix_index import MAX_MATCH, MIN_MATCH, SuffixIndex
 
 
@@ -59,44 +56,6 @@ def test_nothing_to_copy() -> None:
     assert index.propose(4).tokens == ()
 
 
-def _proposal(match: int, source: Source = "suffix") -> Proposal:
-    return Proposal((1,) * DRAFT_LIMIT, match, source)
-
-
-def test_planner_follows_success() -> None:
-    planner = Planner()
-    proposal = _proposal(3)
-    start = planner.width(proposal)
-    for _ in range(30):
-        planner.accepted(proposal, 4, 4)
-    assert planner.width(proposal) > start
-    for _ in range(60):
-        planner.accepted(proposal, 4, 0)
-    assert planner.width(proposal) == 1
-    assert planner.width(NOTHING) == 0
-
-
-def test_planner_tells_drafters_and_lengths_apart() -> None:
-    planner = Planner()
-    for _ in range(40):
-        planner.accepted(_proposal(2, "recycling"), 4, 0)
-        planner.accepted(_proposal(50), 4, 4)
-    assert planner.width(_proposal(2, "recycling")) == 1 < planner.width(_proposal(2))
-    assert planner.width(_proposal(64)) == DRAFT_LIMIT > planner.width(_proposal(9))
-    assert planner.chance(_proposal(41)) > planner.chance(_proposal(5)) > planner.chance(NOTHING) == 0.0
-
-
-def test_planner_follows_cost() -> None:
-    cheap, dear = Planner(), Planner()
-    for _ in range(80):
-        for planner, wide in ((cheap, 31.0), (dear, 200.0)):
-            planner.observe(1, 30.0)
-            planner.observe(16, wide)
-    assert cheap.row_cost < 0.01 < 0.3 < dear.row_cost
-    assert cheap.width(_proposal(2)) > dear.width(_proposal(2)) >= 1
-    assert cheap.width(_proposal(8)) <= DRAFT_LIMIT
-
-
 def _edited(pointer: SourcePointer, sequence: list[int], tokens: list[int]) -> None:
     for token in tokens:
         pointer.follow(token)
@@ -129,39 +88,27 @@ def test_the_pointer_is_lifted_when_nothing_fits() -> None:
     assert pointer.position is None and pointer.ahead(3) == ()
 
 
-def test_the_chain_takes_the_likeliest_source() -> None:
-    table = RecyclingTable()
-    chain = ChainDrafter(table, Planner().chance)
-    assert chain.propose(4) == NOTHING
-    table.learn(1, [2], [3])
-    chain.extend([1, 2])
-    assert chain.propose(4) == Proposal((3,), 2, "recycling")
-    chain.extend([50, 51, 52, 53, 54, 55, 1, 2, 50, 51])
-    assert chain.propose(2) == Proposal((52, 53), 4, "suffix")
-    chain.extend([99])  # one token is replaced: no match, but the finger is still there
-    assert chain.propose(2) == Proposal((53, 54), 0, "pointer")
-    chain.extend([53])
-    assert chain.propose(2) == Proposal((54, 55), 1, "pointer")
-    chain.extend([54])
-    assert chain.propose(1).tokens == (55,)
+def test_a_copy_that_is_announced_is_waited_for() -> None:
+    sequence = [*range(10, 40), 5]
+    pointer = SourcePointer(sequence)
+    pointer.await_copy(10)
+    assert pointer.ahead(2) == (20, 21)
+    _edited(pointer, sequence, [1, 2, 3, 4, 1, 2, 3])  # more than PATIENCE
+    assert pointer.ahead(2) == (20, 21) and pointer.run == 0
+    _edited(pointer, sequence, [20, 21])
+    assert pointer.ahead(2) == (22, 23) and pointer.run == 2
+    _edited(pointer, sequence, [99])
+    assert pointer.ahead(1) == (23,), "from its first token on it is a copy like any other"
+    pointer.await_copy(10)
+    _edited(pointer, sequence, [1] * WAIT)
+    assert pointer.position is None
 
 
-@given(st.lists(st.integers(0, 4), max_size=50), st.integers(0, 9))
-def test_any_text_can_be_followed(tokens: list[int], limit: int) -> None:
-    one, pieces = (ChainDrafter(RecyclingTable(), Planner().chance) for _ in range(2))
-    one.extend(tokens)
+@given(st.lists(st.integers(0, 4), max_size=50), st.integers(0, 9), st.integers(0, 9))
+def test_any_text_can_be_copied(tokens: list[int], limit: int, depth: int) -> None:
+    one, pieces = CopyDrafter(tokens), CopyDrafter([])
     for token in tokens:
         pieces.extend([token])
-        assert len(pieces.propose(limit).tokens) <= limit
-    assert one._index.tokens == pieces._index.tokens == tokens
-
-
-def test_dear_rows_are_tried_again_one_day() -> None:
-    planner = Planner()
-    for _ in range(60):
-        planner.observe(1, 30.0)
-        planner.observe(16, 900.0)
-    assert planner.width(_proposal(5)) <= 1
-    for _ in range(2000):
-        planner.observe(1, 30.0)
-    assert planner.width(_proposal(5)) > 4
+        tree = pieces.propose(limit, depth)
+        assert len(tree) <= min(limit, depth) and tree.spine() == tree
+    assert one.propose(limit, depth) == pieces.propose(limit, depth)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -291,3 +291,26 @@ def test_closed_documents_are_forgotten(engine: Engine) -> None:
 
 def test_chunks_are_plain_data() -> None:
     assert Chunk("a", (1,)) == Chunk("a", (1,))
+
+
+def test_texts_are_read_while_nothing_is_asked_for(engine: Engine) -> None:
+    text = "def alpha(beta):\n    return beta\n" * 200
+    shared = engine.runtime.generator.memory.shared
+    before, size = len(shared), len(engine.tokenizer.encode(text))
+    engine.learn("b.py", text)
+    engine.learn("", text)
+    _until(lambda: len(shared) >= before + size)
+    assert "text b.py" in shared.owners and "text " not in shared.owners
+    engine.learn("b.py", "\udc80")  # not every string has tokens
+    engine.submit(_request("a.py")).future.result(timeout=30)
+    assert {"text b.py", "answers a.py"} <= shared.owners
+    engine.close_document("b.py")
+    engine.close_document("a.py")
+    _until(lambda: not {"text b.py", "answers a.py"} & shared.owners)
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -18,6 +18,7 @@ from inference.model.fused.check import fault
 from inference.model.fused.compiler import NoCompiler, compiled, load
 from inference.model.fused.library import Library
 from inference.model.linear.int8 import quantize_rows
+from inference.model.tree import MAX_ROWS, shape_of
 from inference.runtime import Runtime, load_runtime
 from tests.tiny_models import make_tiny
 
@@ -86,22 +87,23 @@ def test_attention(library: Library, heads: int, kv_heads: int, dim: int) -> Non
     groups = plan_rows(first, rows, heads // kv_heads, (1,), torch.device("cpu"), torch.float32)
     right = attend(query, keys, values, groups, dim**-0.5)
 
-    def run(start: int, stop: int, block: int, threads: int) -> torch.Tensor:
+    def run(start: int, stop: int, block: int) -> torch.Tensor:
         size = library.attention_work(heads, kv_heads, dim, block, first + stop)
-        work, out = torch.empty(size * threads), torch.empty(stop - start, heads * dim)
+        work, out = torch.empty(size), torch.empty(stop - start, heads * dim)
         part = query[start:stop].contiguous()
         library.attention(
             part.data_ptr(), keys.data_ptr(), values.data_ptr(), stop - start, heads, kv_heads, dim,
-            capacity, first + start, dim**-0.5, block, threads, work.data_ptr(), size, out.data_ptr(),
+            capacity, first + start, dim**-0.5, block, work.data_ptr(), size, out.data_ptr(), None, None,
+            None, None,
         )  # fmt: skip
         return out
 
-    whole = run(0, rows, 8, 2)
+    whole = run(0, rows, 8)
     assert (whole - right).abs().max() < 1e-5
-    for block, threads in ((1, 1), (3, 2), (8, 1), (32, 2)):
-        assert torch.equal(run(0, rows, block, threads), whole)
+    for block in (1, 3, 32):
+        assert torch.equal(run(0, rows, block), whole)
     for start, stop in ((0, 1), (1, 4), (4, 20), (20, 21)):
-        assert torch.equal(run(start, stop, 8, 2), whole[start:stop])
+        assert torch.equal(run(start, stop, 8), whole[start:stop])
 
 
 def runtime(model: Path, **more: Any) -> Runtime:
@@ -145,27 +147,62 @@ def test_drafts_and_threads_leave_the_bits_alone(wide_model: Path) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize(("function", "word"), [("silu", "wrong values"), ("attention", "other bits")])
-def test_the_check_finds_a_wrong_function(
-    wide_model: Path, library: Library, function: str, word: str
-) -> None:
-    decoder = runtime(wide_model, kernels="torch").decoder
-    real = getattr(library, function)
+def test_rows_of_a_tree_have_the_bits_of_chains(wide_model: Path) -> None:
+    decoder = runtime(wide_model).decoder
+    prompt = [(7 * i) % 400 for i in range(501)]
+    tokens, parents = [3, 14, 15, 92, 65, 35, 89, 79], [-1, 0, 0, 1, 3, 2, 3, 0]
+    with torch.inference_mode():
+        slot = decoder.new_slot(1024)
+        decoder.forward(prompt, slot, None)
+        tree = decoder.forward(tokens, slot, parents=parents)
+        assert tree is not None
+        kept = [0, 1, 3, 6]
+        slot.keep(len(prompt), kept)
+        assert slot.tokens == prompt + [tokens[row] for row in kept]
+        after = decoder.forward([5], slot)
+        for leaf in (4, 5, 6, 7):
+            path = [leaf]
+            while parents[path[0]] >= 0:
+                path.insert(0, parents[path[0]])
+            fresh = decoder.new_slot(1024)
+            decoder.forward(prompt, fresh, None)
+            chain = decoder.forward([tokens[row] for row in path], fresh)
+            assert chain is not None and torch.equal(chain, tree[path])
+            if path == kept:
+                plain = decoder.forward([5], fresh)
+                assert plain is not None and after is not None and torch.equal(plain, after)
 
-    def broken(*arguments: Any) -> None:
-        real(*arguments)
-        if function == "silu":
-            rows, inner, q = arguments[2], arguments[3], arguments[4]
-            other = torch.randn(rows, inner)
-            library.quantize(other.data_ptr(), rows, inner, q, arguments[5])
-        elif arguments[3] > 1:  # more than one row: the first one's first number is a little off
-            out = arguments[-1]
-            nudge, factor = torch.full((1, 64), 1.0), torch.full((1,), 1e-3)
-            library.add_norm(out, nudge.data_ptr(), factor.data_ptr(), 1, 64, None, 0.0, None, None)
+
+def test_bad_trees() -> None:
+    assert shape_of([-1, 0, 1]) is None
+    for parents in ([0, 0], [-1, -1, 0], [-1, 2, 0], [-1, 0] + [0] * MAX_ROWS):
+        with pytest.raises(ValueError):
+            shape_of(parents)
+
+
+@needs_compiler
+@pytest.mark.parametrize("word", ["wrong values", "beside other rows", "in a tree"])
+def test_the_check_finds_a_wrong_function(wide_model: Path, library: Library, word: str) -> None:
+    decoder = runtime(wide_model).decoder
+    real = library.layers
+
+    def broken(model: Any, block: Any, threads: int) -> None:
+        real(model, block, threads)
+        facts = block._obj
+        tree = facts.depth is not None
+        wrong = {
+            "wrong values": True,
+            "beside other rows": facts.rows > 1 and not tree,
+            "in a tree": tree,
+        }
+        if wrong[word]:
+            size = 1000.0 if word == "wrong values" else 1e-3
+            nudge, factor = torch.full((1, 64), 1.0), torch.full((1,), size)
+            library.add_norm(facts.x, nudge.data_ptr(), factor.data_ptr(), 1, 64, None, 0.0, None, None)
 
     odd = Library.__new__(Library)
     odd.__dict__.update(library.__dict__)
-    setattr(odd, function, broken)
+    odd.layers = broken
     layers, config = decoder.weights.layers, decoder.config
     assert fault(config, layers, library, (1,)) is None
     assert word in (fault(config, layers, odd, (1,)) or "")

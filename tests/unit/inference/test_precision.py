@@ -13,7 +13,7 @@ from inference import hardware
 from inference.api import EngineConfig
 from inference.errors import UnsupportedNumerics
 from inference.hardware import choose_device
-from inference.model.linear import DenseLinear, Int8Linear, LlmInt8Linear, Nf4Linear
+from inference.model.linear import CompiledLinear, DenseLinear, Int8Linear, LlmInt8Linear, Nf4Linear
 from inference.precision import Precision, precision_of
 from inference.runtime import Runtime, load_runtime
 from inference.weights.layout import linear_names
@@ -74,6 +74,12 @@ def runtime(model: Path, **options: Any) -> Runtime:
 def kinds(loaded: Runtime) -> dict[str, str]:
     weights = loaded.decoder.weights
     linears = [m for layer in weights.layers for m in (layer.qkv, layer.out, layer.gate_up, layer.down)]
+    names: dict[type, str] = {
+        CompiledLinear: "int8",
+        Int8Linear: "int8",
+        Nf4Linear: "nf4",
+        LlmInt8Linear: "llm-int8",
+    }
     found = {}
     for name, linear in zip(linear_names(len(weights.layers)), [*linears, weights.head], strict=True):
         if isinstance(linear, DenseLinear):
@@ -81,7 +87,7 @@ def kinds(loaded: Runtime) -> dict[str, str]:
                 linear.weight.dtype
             ]
         else:
-            found[name] = {Int8Linear: "int8", Nf4Linear: "nf4", LlmInt8Linear: "llm-int8"}[type(linear)]  # type: ignore[index]
+            found[name] = names[type(linear)]
     return found
 
 

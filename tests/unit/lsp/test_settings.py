@@ -21,11 +21,14 @@ def test_all_keys() -> None:
         "numerics": "bf16",
         "mixed": " layers.0.* = fp32 ,head=bf16",
         "draft": "none",
+        "draftModel": "small",
         "device": "cuda:1",
         "kernels": "torch",
         "threads": 3,
         "context": 2048,
         "kvBudget": 99,
+        "kvNumerics": "int8",
+        "kvOffload": 0,
         "prefillChunk": 64,
         "noCache": True,
         "maxNewTokens": 32,
@@ -52,6 +55,9 @@ def test_all_keys() -> None:
         64,
         False,
         True,
+        draft_model="small",
+        kv="int8",
+        kv_offload_mb=0,
         mixed="layers.0.*=fp32,head=bf16",
     )
     options = settings.completion_options()
@@ -75,7 +81,10 @@ def test_all_keys() -> None:
         ("enable", "yes", "true or false"),
         ("disabledLanguages", "go", "a list"),
         ("model", "", "a text"),
+        ("draftModel", 1, "a text"),
         ("device", "tpu", "cpu, cuda, mps"),
+        ("kvNumerics", "int4", "one of fp32, int8"),
+        ("kvOffload", -1, "a whole number from 0"),
     ],
 )
 def test_an_invalid_value_is_named_with_what_is_accepted(key: str, value: object, accepted: str) -> None:
@@ -114,5 +123,6 @@ def test_switches() -> None:
     settings = settings_from(args)
     assert (settings.draft, settings.no_cache, settings.kv_budget) == ("ngram", True, 64)
     assert settings_from(parser.parse_args([])) == Settings()
+    assert settings_from(parser.parse_args(["--draft-model", "small.gguf"])).draft_model == "small.gguf"
     with pytest.raises(WrongUsage, match="--max-new-tokens must be a whole number from 1"):
         settings_from(parser.parse_args(["--max-new-tokens", "0"]))

@@ -65,6 +65,22 @@ def test_the_start_does_not_depend_on_the_current_line() -> None:
     assert len(starts) <= 2
 
 
+def test_half_a_word_that_takes_more_tokens_than_the_whole_moves_nothing() -> None:
+    lines = [f"    value_{number} = compute({number})" for number in range(400)]
+
+    def count(line: str) -> int:
+        return len(line) // 4 + 1 if line.endswith(("\n", " ")) else len(line) // 2 + 1
+
+    typed = "    total = some_function(first_argument, second)"
+    for size in range(700, 800):
+        starts = []
+        for length in range(len(typed) + 1):
+            text = "\n".join([*lines[:300], typed[:length], *lines[300:]])
+            snapshot = Snapshot.of(text)
+            starts.append(choose(snapshot, Point(300, length), Budget.split(size), count).first_line)
+        assert starts == sorted(starts), "the start went back"
+
+
 def test_two_megabytes_cost_little_and_one_long_line_is_bounded() -> None:
     text = "value = compute(1234567890)\n" * 75_000
     snapshot = Snapshot.of(text)

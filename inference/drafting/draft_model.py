@@ -1,0 +1,255 @@
+"""Drafting with a smaller model of the same vocabulary.
+
+Speculative decoding with a draft model (arXiv 2211.17192), one chain for each forward of the target. Above
+temperature 0 both models choose with the same noise at the same position, which makes them agree more
+often than independent draws (Gumbel coupling, Daliri et al., arXiv 2408.07978); the target's choice decides
+in any case.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from inference.api import GenerationRequest
+from inference.cache.kv import KvSlot
+from inference.drafting.base import NOTHING, Proposal
+from inference.drafting.model_worth import LEAST_CHANCE, SHORT, Ask, Costs
+from inference.drafting.planner import Planner
+from inference.model.decoder import Decoder
+from inference.sampling import Sampling, filtered, gumbel_noise
+
+# Answers that profit from text read once, where the target has most of the prompt from an earlier request:
+# the next requests of a document begin alike.
+WARM_ANSWERS = 4
+
+
+class DraftModel:
+    """A decoder that drafts, with a KV slot for each of the target's. Belongs to the worker thread.
+
+    Attributes:
+        name: as asked for.
+        context: tokens that one slot holds.
+        vocab_size: ids below it are of both models.
+    """
+
+    def __init__(
+        self, name: str, decoder: Decoder, target: Decoder, context: int, prefill_chunk: int
+    ) -> None:
+        self.name = name
+        self.decoder = decoder
+        self.context = context
+        self.prefill_chunk = prefill_chunk
+        self.noise_size = target.config.vocab_size
+        self.vocab_size = min(self.noise_size, decoder.config.vocab_size)
+        self.relative_size = decoder.config.linear_weights / target.config.linear_weights
+        self._slots: weakref.WeakKeyDictionary[KvSlot, KvSlot] = weakref.WeakKeyDictionary()
+
+    def slot_of(self, target: KvSlot) -> KvSlot | None:
+        """The slot that follows one of the target's, None if nothing was drafted there yet."""
+        return self._slots.get(target)
+
+    def new_slot(self, target: KvSlot) -> KvSlot:
+        """Make the slot that follows one of the target's."""
+        slot = self._slots[target] = self.decoder.new_slot(self.longest(target))
+        slot.epoch = target.epoch
+        return slot
+
+    def longest(self, target: KvSlot) -> int:
+        """Positions that the slot of one of the target's may need."""
+        return min(self.context, target.capacity)
+
+    def follow_targets(self) -> None:
+        """Forget what the target's slots do not hold any more."""
+        for target, slot in self._slots.items():
+            slot.truncate(slot.common_prefix(tuple(target.tokens)))
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """What was proposed: tokens, the draft model's probability of each, its forwards, the costs then."""
+
+    tokens: tuple[int, ...]
+    probabilities: tuple[float, ...]
+    forwards: float
+    costs: Costs
+
+
+class DraftModelDrafter:
+    """Follows one sequence with the draft model.
+
+    The slot is brought up to date when a draft is wanted, not before. What the target rejected is cut off
+    then, and what the draft model has not seen is read in blocks; progress is kept if it is interrupted.
+    """
+
+    def __init__(
+        self,
+        model: DraftModel,
+        planner: Planner,
+        request: GenerationRequest,
+        target: KvSlot,
+        cached: int,
+        stopped: Callable[[], bool],
+    ) -> None:
+        """Args:
+        target: the slot that the target uses; it held the first ``cached`` prompt tokens before.
+        stopped: asked before every forward; no more are made when it says so.
+        """
+        self._model = model
+        self._planner = planner
+        self._sampling = Sampling(
+            request.temperature, request.top_k, request.top_p, request.min_p, request.seed
+        )
+        self._target = target
+        self._stopped = stopped
+        self._end = len(request.prompt) + request.max_new_tokens
+        deadline = request.stops.deadline_ms
+        self._deadline = None if deadline is None else time.perf_counter() + deadline / 1000
+        self._answers = WARM_ANSWERS if 2 * cached > len(request.prompt) else 1
+        self._sequence: list[int] = []
+        self._foreign = False  # the sequence has a token that the draft model does not know
+        self._agreeing = 0  # leading tokens of the slot known to be those of the sequence
+        self._other: float | None = None
+        self._draft: _Draft | None = None
+        self._slot = model.slot_of(target)
+        if self._slot is not None:
+            # Never more than the target reuses: a measurement without the cache is one of both models.
+            reusable = cached if self._slot.epoch == target.epoch else 0
+            self._slot.truncate(min(reusable, self._slot.length))
+            self._slot.epoch = target.epoch
+        planner.model.begin(model.relative_size)
+
+    def extend(self, tokens: list[int]) -> None:
+        """Append tokens that are now part of the sequence."""
+        self._foreign = self._foreign or max(tokens, default=0) >= self._model.vocab_size
+        self._sequence += tokens
+
+    def worth(self, other: float) -> bool:
+        """Whether to draft, when another proposal promises this speed, a multiple of plain decoding's."""
+        planner, size = self._planner, len(self._sequence)
+        if self._foreign or not 0 < size <= self._model.context or not planner.costs.plain_ms:
+            return False
+        self._other = other
+        backlog = size - 1 - min(self._agree(), size - 1)
+        ask = Ask(self._other, backlog, self._left(), self._answers)
+        worth = planner.model.pays(ask, self._costs())
+        if not worth:
+            planner.model.silent(planner.costs.plain_ms)
+        return worth
+
+    def propose(self, limit: int) -> Proposal:
+        """A chain of the draft model's choices, as long as one more is expected to pay."""
+        model, worth, costs = self._model, self._planner.model, self._costs()
+        size = len(self._sequence)
+        # The last token of a draft is not fed.
+        limit = min(limit, model.context - size + 1)
+        if self._foreign or size == 0 or limit <= 0:
+            return NOTHING
+        backlog, logits = self._catch_up()
+        if backlog > SHORT:
+            worth.read(backlog, costs)
+        if logits is None:
+            return NOTHING
+        forwards = 1.0 + (worth.rows(backlog) if backlog <= SHORT else 0.0)
+        tokens: list[int] = []
+        probabilities: list[float] = []
+        chance, expected = 1.0, 0.0
+        while True:
+            token, probability = self._choose(logits, size + len(tokens))
+            chance *= worth.chance(probability)
+            if chance < max(LEAST_CHANCE, costs.row):
+                break
+            tokens.append(token)
+            probabilities.append(probability)
+            expected += chance
+            if len(tokens) >= limit or not worth.goes_on(chance, len(tokens), forwards, costs):
+                break
+            if self._stopped():
+                break
+            logits = self._forward([token], True)
+            assert logits is not None
+            forwards += 1
+        self._draft = _Draft(tuple(tokens), tuple(probabilities), forwards, costs)
+        return Proposal(tuple(tokens), int(expected), "model") if tokens else NOTHING
+
+    def verified(self, fed: list[int], chosen: list[int]) -> None:
+        """Learn from the target's choices. ``fed`` may carry another proposal, or part of this one."""
+        worth, draft, drafted = self._planner.model, self._draft, fed[1:]
+        right = 0
+        while right < len(drafted) and chosen[right] == drafted[right]:
+            right += 1
+        worth.stepped(1 + right, self._other)
+        if draft is not None:
+            if tuple(drafted) != draft.tokens[: len(drafted)]:
+                drafted, right = [], 0  # nothing was proposed, and another drafter stepped in
+            other = 1.0 if self._other is None else self._other
+            worth.learn(len(drafted), right, draft.forwards, other, draft.costs)
+            for place, probability in enumerate(draft.probabilities[: min(right + 1, len(drafted))]):
+                worth.calibration.learn(probability, place < right)
+        self._draft = self._other = None
+
+    def _left(self) -> int:
+        """Tokens that the answer may still have, by plain decoding if there is a deadline."""
+        left = self._end - len(self._sequence)
+        if self._deadline is None:
+            return left
+        return min(left, int((self._deadline - time.perf_counter()) * 1000 / self._planner.costs.plain_ms))
+
+    def _costs(self) -> Costs:
+        costs = self._planner.costs
+        return self._planner.model.costs(costs.plain_ms, costs.row)
+
+    def _agree(self) -> int:
+        """How many leading tokens of the slot are those of the sequence."""
+        if self._slot is None:
+            return 0
+        held, sequence = self._slot.tokens, self._sequence
+        limit = min(len(held), len(sequence))
+        while self._agreeing < limit and held[self._agreeing] == sequence[self._agreeing]:
+            self._agreeing += 1
+        return self._agreeing
+
+    def _catch_up(self) -> tuple[int, torch.Tensor | None]:
+        """Feed what the slot lacks of the sequence, its last token at least.
+
+        Returns:
+            tokens fed beside that one, and logits [1, vocab] behind it; None if interrupted.
+        """
+        if self._slot is None:
+            self._slot = self._model.new_slot(self._target)
+        slot, size, chunk = self._slot, len(self._sequence), self._model.prefill_chunk
+        longest = self._model.longest(self._target)
+        if slot.capacity < longest:
+            slot.resize(longest)
+        start = self._agreeing = min(self._agree(), size - 1)
+        slot.truncate(start)
+        logits = None
+        for first in range(start, size, chunk):
+            if self._stopped():
+                return first - start, None
+            block = self._sequence[first : first + chunk]
+            logits = self._forward(block, first + chunk >= size)
+        return size - 1 - start, logits
+
+    def _forward(self, tokens: list[int], wanted: bool) -> torch.Tensor | None:
+        """Logits [1, vocab] behind the last of ``tokens`` if they are wanted."""
+        assert self._slot is not None
+        begin = time.perf_counter()
+        logits = self._model.decoder.forward(tokens, self._slot, len(tokens) - 1 if wanted else None)
+        self._planner.model.observe(len(tokens), (time.perf_counter() - begin) * 1000)
+        return logits
+
+    def _choose(self, logits: torch.Tensor, position: int) -> tuple[int, float]:
+        """The draft model's token at a position of the sequence, and how probable it finds it."""
+        scores = logits[0, : self._model.vocab_size]
+        if self._sampling.temperature <= 0:
+            token = int(scores.argmax())
+        else:
+            scores = filtered(scores, self._sampling)
+            noise = gumbel_noise(self._model.noise_size, self._sampling.seed, position)
+            token = int((scores + noise[: scores.shape[0]].to(scores.device)).argmax())
+        return token, float((scores[token] - scores.logsumexp(dim=-1)).exp())

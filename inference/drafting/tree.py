@@ -1,0 +1,152 @@
+"""Candidate trees: several guesses for one position, verified by one forward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from inference.drafting.base import DRAFT_LIMIT, Proposal, Source
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Guessed tokens; those with the same parent are alternatives to each other.
+
+    Nodes are numbered as in ``tokens``, best first: chances never grow along the tree, parents come before
+    their children, and siblings have different tokens. So every first part of a tree is a tree.
+    Node ``i`` is row ``i + 1`` of the forward that verifies the tree; row 0 is the last chosen token.
+
+    Attributes:
+        parents: node before each node, -1 behind the last chosen token.
+        chances: how likely the model takes each node, as estimated: its chance and those of all nodes before
+            it on its path, multiplied.
+        sources: who guessed each node.
+    """
+
+    tokens: tuple[int, ...] = ()
+    parents: tuple[int, ...] = ()
+    chances: tuple[float, ...] = ()
+    sources: tuple[Source, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def children(self, node: int) -> list[int]:
+        """Nodes behind ``node``, the likeliest first; -1 asks for the roots."""
+        return [child for child, parent in enumerate(self.parents) if parent == node]
+
+    def chain(self, node: int) -> tuple[int, ...]:
+        """Tokens from a root down to ``node``; none for -1."""
+        path: list[int] = []
+        while node >= 0:
+            path.append(self.tokens[node])
+            node = self.parents[node]
+        return tuple(reversed(path))
+
+    def head(self, count: int) -> Tree:
+        """The first ``count`` nodes."""
+        if count >= len(self.tokens):
+            return self
+        if count <= 0:
+            return EMPTY
+        return Tree(self.tokens[:count], self.parents[:count], self.chances[:count], self.sources[:count])
+
+    def depths(self) -> list[int]:
+        """How far each row of the forward stands behind the first one."""
+        depths = [0]
+        for parent in self.parents:
+            depths.append(depths[parent + 1] + 1)
+        return depths
+
+    def shallow(self, depth: int) -> Tree:
+        """The nodes with fewer than ``depth`` nodes before them on their path."""
+        if len(self.tokens) <= depth:
+            return self
+        depths = self.depths()
+        return self._only([node for node in range(len(self.tokens)) if depths[node + 1] <= depth])
+
+    def spine(self) -> Tree:
+        """The chain of the likeliest nodes."""
+        path: list[int] = []
+        for node, parent in enumerate(self.parents):
+            if parent == (path[-1] if path else -1):
+                path.append(node)
+        return self._only(path)
+
+    def _only(self, nodes: list[int]) -> Tree:
+        """Some nodes, in order, with all their ancestors."""
+        if len(nodes) == len(self.tokens):
+            return self
+        place = {node: at for at, node in enumerate(nodes)}
+        place[-1] = -1
+        return Tree(
+            tuple(self.tokens[node] for node in nodes),
+            tuple(place[self.parents[node]] for node in nodes),
+            tuple(self.chances[node] for node in nodes),
+            tuple(self.sources[node] for node in nodes),
+        )
+
+    @staticmethod
+    def of_chain(proposal: Proposal, chance: float) -> Tree:
+        """One node behind the other, all with the same chance."""
+        size = len(proposal.tokens)
+        return Tree(proposal.tokens, tuple(range(-1, size - 1)), (chance,) * size, (proposal.source,) * size)
+
+    def taken(self, chosen: Sequence[int]) -> list[int]:
+        """Nodes that the model takes, from a root downwards.
+
+        Args:
+            chosen: for each row of the forward, the token that the model puts behind it;
+                ``len(self) + 1`` of them.
+        """
+        path: list[int] = []
+        node = -1
+        for child, parent in enumerate(self.parents):
+            # Children come after their parent, so one pass finds the whole path.
+            if parent == node and self.tokens[child] == chosen[node + 1]:
+                path.append(child)
+                node = child
+        return path
+
+
+EMPTY = Tree()
+
+
+def merge(proposals: Iterable[tuple[Proposal, float]], limit: int = DRAFT_LIMIT) -> Tree:
+    """One tree of several chains; what they begin with in common is there once.
+
+    Args:
+        proposals: each with the chance that one of its tokens is right if those before it are. The best
+            chance of a shared token counts.
+        limit: most nodes; the least likely ones are left out.
+    """
+    tokens: list[int] = []
+    parents: list[int] = []
+    chances: list[float] = []
+    sources: list[Source] = []
+    known: dict[tuple[int, int], int] = {}
+    for proposal, chance in proposals:
+        node = -1
+        for token in proposal.tokens:
+            parent, node = node, known.get((node, token), len(tokens))
+            if node == len(tokens):
+                known[parent, token] = node
+                tokens.append(token)
+                parents.append(parent)
+                chances.append(chance)
+                sources.append(proposal.source)
+            elif chance > chances[node]:
+                chances[node], sources[node] = chance, proposal.source
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            chances[node] *= chances[parent]
+    # A parent has at least the chance of its child and, where they are equal, the smaller number.
+    order = sorted(range(len(tokens)), key=lambda node: (-chances[node], node))[:limit]
+    place = {node: at for at, node in enumerate(order)}
+    place[-1] = -1
+    return Tree(
+        tuple(tokens[node] for node in order),
+        tuple(place[parents[node]] for node in order),
+        tuple(chances[node] for node in order),
+        tuple(sources[node] for node in order),
+    )
