@@ -10,15 +10,23 @@ from typing import Literal, Protocol
 
 DEFAULT_MODEL = "qwen2.5-coder-0.5b-instruct"
 
-Numerics = Literal["int8", "bf16", "fp16", "fp32"]
+Numerics = Literal["int8", "nf4", "llm-int8", "bf16", "fp16", "fp32"]
 Draft = Literal["none", "ngram", "auto"]
 Kernels = Literal["auto", "torch"]
 KvNumerics = Literal["fp32", "int8"]
 
-NUMERICS: tuple[Numerics, ...] = ("int8", "bf16", "fp16", "fp32")
+NUMERICS: tuple[Numerics, ...] = ("int8", "nf4", "llm-int8", "bf16", "fp16", "fp32")
 DRAFTS: tuple[Draft, ...] = ("none", "ngram", "auto")
 KERNELS: tuple[Kernels, ...] = ("auto", "torch")
 KV_NUMERICS: tuple[KvNumerics, ...] = ("fp32", "int8")
+
+
+def default_numerics(device: str) -> Numerics:
+    """What a device runs where nobody chose: int8 products are for the CPU only."""
+    kind = device.partition(":")[0]
+    if kind == "cuda":
+        return "nf4"
+    return "bf16" if kind == "mps" else "int8"
 
 
 @dataclass(frozen=True)
@@ -40,6 +48,7 @@ class EngineConfig:
             for none. Its weights, and a KV slot of its own for each of the model's, need memory too.
         kv: how keys and values are stored; "int8" takes less than a third of the memory, and rounds.
         kv_offload_mb: MiB of main memory for the slots that give way on a CUDA device; 0 drops them.
+        mixed: other numerics for some linear layers, see `inference.precision`.
     """
 
     model: str = DEFAULT_MODEL
@@ -57,6 +66,7 @@ class EngineConfig:
     draft_model: str | None = None
     kv: KvNumerics = "fp32"
     kv_offload_mb: int = 512
+    mixed: str = ""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from inference.errors import (
     PromptTooLong,
     QueueFull,
 )
+from inference.precision import Precision
 
 if TYPE_CHECKING:
     from inference.runtime import Runtime
@@ -372,6 +373,10 @@ def _check_config(config: EngineConfig) -> None:
 
     if config.numerics not in NUMERICS:
         raise refuse(f"numerics {config.numerics!r}", ", ".join(NUMERICS))
+    try:
+        Precision.parse(config.numerics, config.mixed)
+    except ValueError as error:
+        raise refuse(f"mixed = {config.mixed!r}", str(error)) from error
     if config.draft not in DRAFTS:
         raise refuse(f"draft {config.draft!r}", ", ".join(DRAFTS))
     if config.kernels not in KERNELS:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 import torch
 
-from inference.api import EngineConfig
+from inference.api import EngineConfig, default_numerics
+from inference.bitsandbytes_library import bitsandbytes
 from inference.errors import UnsupportedNumerics
 from inference.model.config import ModelConfig
 from inference.model.device import computes
 from inference.model.linear.int8 import Int8Kernel
+from inference.model.linear.random_weights import DTYPES, random_linear, rows_agree
+from inference.precision import precision_of
 from inference.probe.candidates import GetLibrary
 from inference.probe.choice import KernelChoice, choose_int8_kernel
 from inference.probe.identity import available_cores
@@ -21,11 +24,8 @@ from inference.probe.rows import (
     TILES,
     attention_ignores_capacity,
     choose_attention_tiles,
-    dense_rows_agree,
     elementwise_rows_agree,
 )
-
-DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,24 @@ def choose_device(config: EngineConfig) -> torch.device:
         raise UnsupportedNumerics(f"Unknown device {kind!r}.", "Use cpu, cuda or mps.")
     if not present[kind]:
         raise UnsupportedNumerics(f"This machine has no usable {kind} device.", "Use --device cpu.")
-    if kind != "cpu" and config.numerics == "int8":
-        raise UnsupportedNumerics(f"int8 runs on the CPU only, not on {kind}.", "Add --numerics bf16.")
-    device = torch.device(kind)
-    dtype = DTYPES.get(config.numerics)
-    if dtype is not None and not computes(device, dtype):
+    used = precision_of(config).used
+    if kind != "cpu" and "int8" in used:
         raise UnsupportedNumerics(
-            f"The {kind} device of this machine cannot compute in {config.numerics}.", "Add --numerics fp16."
+            f"int8 runs on the CPU only, not on {kind}.",
+            f"Choose other numerics there, e.g. {default_numerics(kind)}.",
         )
+    if used & {"nf4", "llm-int8"}:
+        if kind == "mps":
+            raise UnsupportedNumerics(
+                "nf4 and llm-int8 run on cpu and cuda only.", "Choose other numerics there, e.g. bf16."
+            )
+        bitsandbytes()
+    device = torch.device(kind)
+    for numerics in sorted(used & set(DTYPES)):
+        if not computes(device, DTYPES[numerics]):
+            raise UnsupportedNumerics(
+                f"The {kind} device of this machine cannot compute in {numerics}.", "Add --numerics fp16."
+            )
     return device
 
 
@@ -115,7 +125,8 @@ def probe(config: EngineConfig, model: ModelConfig, library: GetLibrary = None) 
     torch.set_num_threads(threads)
     choice: KernelChoice | None = None
     notes: list[str] = []
-    if config.numerics == "int8":
+    used = precision_of(config).used
+    if "int8" in used:
         choice = choose_int8_kernel(library)
         notes += choice.notes
         if choice.kernel not in (Int8Kernel.COMPILED, Int8Kernel.ONEDNN):
@@ -123,8 +134,9 @@ def probe(config: EngineConfig, model: ModelConfig, library: GetLibrary = None) 
     if device.type == "cpu":
         tiles, exact = choose_attention_tiles(model)
         exact = exact and attention_ignores_capacity(model, tiles) and elementwise_rows_agree(model)
-        if config.numerics != "int8":
-            exact = exact and dense_rows_agree(model, DTYPES[config.numerics])
+        for numerics in sorted(used - {"int8"}):
+            linear = random_linear(numerics, model.hidden_size, model.hidden_size, device, None)
+            exact = exact and rows_agree(linear, model.hidden_size)
     else:
         tiles, exact = TILES, False
         notes.append("Bit-exactness is not promised on this device.")

@@ -21,12 +21,13 @@ from inference.drafting.lessons import Piece
 from inference.epochs import Epochs, numerics_key
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
-from inference.hardware import Hardware, probe
+from inference.hardware import Hardware, choose_device, probe
 from inference.healing import Vocabulary
 from inference.model.config import ModelConfig
 from inference.model.decoder import Decoder
 from inference.model.fused import compiler
 from inference.model.loader import load_decoder
+from inference.precision import precision_of
 from inference.threads import ThreadGovernor
 from inference.tokenizer import Tokenizer
 from inference.weights.progress import Progress
@@ -125,7 +126,7 @@ class Runtime:
             torch.set_num_threads(threads)
         if kernels is not None and kernels != self.options.kernels:
             self.options = replace(self.options, kernels=kernels)
-            compiled = kernels == "auto" and self.options.numerics == "int8"
+            compiled = kernels == "auto" and "int8" in precision_of(self.options).used
             library = compiler.load if compiled else None
             self.hardware = probe(self.options, self.config, library)
             with torch.inference_mode():
@@ -162,9 +163,16 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         DraftlineError: with the reason and the next step.
     """
     clock = _Clock()
+    choose_device(options)  # before a conversion that nothing here could run
+    precision = precision_of(options)
+    clock.lap("device")
     progress = _StatusProgress(on_progress)
     prepared = prepare(
-        options.model, options.numerics, allow_download=options.allow_download, progress=progress
+        options.model,
+        options.numerics,
+        allow_download=options.allow_download,
+        progress=progress,
+        mixed=options.mixed,
     )
     draft_files = find_draft_model(options, progress)
     clock.lap("weights")
@@ -179,7 +187,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     words = _Background(load_tokenizer)
     # The first time this compiles, for about a second, while the weights are packed.
     functions = None
-    if options.kernels == "auto" and options.numerics == "int8":
+    if options.kernels == "auto" and "int8" in precision.layers(config.n_layers):
         functions = _Background(compiler.load)
     hardware = probe(options, config, None if functions is None else functions.result)
     clock.lap("probe")
@@ -234,7 +242,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
 
 def _governor(options: EngineConfig, hardware: Hardware) -> ThreadGovernor:
     # Floating-point products may be summed in another order by another number of threads.
-    return ThreadGovernor(hardware.threads, enabled=options.numerics == "int8")
+    return ThreadGovernor(hardware.threads, enabled=precision_of(options).used == {"int8"})
 
 
 def plan_memory(

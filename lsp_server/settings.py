@@ -21,7 +21,9 @@ from inference.api import (
     Kernels,
     KvNumerics,
     Numerics,
+    default_numerics,
 )
+from inference.precision import Precision
 from lsp_server.completion.pipeline import CompletionOptions
 
 SECTION = "draftline"
@@ -33,6 +35,8 @@ class Settings:
 
     Attributes:
         model: catalog name, a ``.gguf`` file or a directory.
+        numerics: None chooses by the device.
+        mixed: other numerics for some layers, in the words of `inference.precision`.
         draft_model: a smaller model that drafts, named as ``model`` is; None for none.
         threads: None chooses by the machine.
         kv_budget: MiB for all KV slots.
@@ -47,7 +51,8 @@ class Settings:
     """
 
     model: str = DEFAULT_MODEL
-    numerics: Numerics = "int8"
+    numerics: Numerics | None = None
+    mixed: str = ""
     draft: Draft = "auto"
     draft_model: str | None = None
     device: str = "cpu"
@@ -74,7 +79,8 @@ class Settings:
         """The part an engine is started with."""
         return EngineConfig(
             model=self.model,
-            numerics=self.numerics,
+            numerics=self.numerics or default_numerics(self.device),
+            mixed=self.mixed,
             draft=self.draft,
             draft_model=self.draft_model,
             device=self.device,
@@ -136,10 +142,9 @@ def merge(base: Settings, values: object) -> tuple[Settings, list[str], list[str
         try:
             changes[field] = read(value)
         except BadValue as error:
-            kept = getattr(base, field)
-            warnings.append(
-                f"Draftline: {SECTION}.{key} must be {error}; {value!r} is ignored, {kept!r} kept."
-            )
+            before = getattr(base, field)
+            kept = "the default" if before is None else repr(before)
+            warnings.append(f"Draftline: {SECTION}.{key} must be {error}; {value!r} is ignored, {kept} kept.")
     return replace(base, **changes), warnings, unknown
 
 
@@ -147,6 +152,16 @@ def _text(value: object) -> str:
     if isinstance(value, str) and value.strip():
         return value.strip()
     raise BadValue("a text that is not empty")
+
+
+def _mixed(value: object) -> str:
+    accepted = "empty, or PATTERN=NUMERICS, separated by commas, of " + ", ".join(NUMERICS)
+    if not isinstance(value, str):
+        raise BadValue(accepted)
+    try:
+        return Precision.parse("int8", value).mixed
+    except ValueError:
+        raise BadValue(accepted) from None
 
 
 def _flag(value: object) -> bool:
@@ -196,6 +211,7 @@ def _whole(low: int, high: int) -> Callable[[object], int]:
 _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "model": ("model", _text),
     "numerics": ("numerics", _one_of(*NUMERICS)),
+    "mixed": ("mixed", _mixed),
     "draft": ("draft", _one_of(*DRAFTS)),
     "draftModel": ("draft_model", _text),
     "device": ("device", _device),

@@ -7,16 +7,20 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from bench.commands.choices import listed
 from bench.journal import Journal, RunResults, command_line
 from bench.machine import draftline, machine
 from bench.records import Run
 from inference import paths
+from inference.api import NUMERICS
+from inference.precision import precision_of
 from inference.weights import store
 from lsp_server.commands.progress import TerminalProgress
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
@@ -29,7 +33,9 @@ __all__ = [
     "begin",
     "check_count",
     "conclude",
+    "in_each",
     "models_of",
+    "named",
     "prepare_model",
     "settings_from",
     "stoppable",
@@ -59,7 +65,7 @@ def check_count(name: str, value: int) -> None:
 def models_of(settings: Settings) -> dict[str, Any]:
     """What a system says of the models that it runs; the draft model only if there is one."""
     draft = {} if settings.draft_model is None else {"draft_model": settings.draft_model}
-    return {"model": settings.model, **draft, "numerics": settings.numerics}
+    return {"model": settings.model, **draft, "numerics": named(settings)}
 
 
 def prepare_model(settings: Settings) -> None:
@@ -68,9 +74,33 @@ def prepare_model(settings: Settings) -> None:
     Raises:
         DraftlineError: with the reason and the next step.
     """
+    config = settings.engine_config()
     with TerminalProgress() as progress:
-        for model in filter(None, (settings.model, settings.draft_model)):
-            store.prepare(model, settings.numerics, allow_download=settings.allow_download, progress=progress)
+        for model, mixed in ((config.model, config.mixed), (config.draft_model, "")):
+            if model is not None:
+                store.prepare(
+                    model,
+                    config.numerics,
+                    allow_download=config.allow_download,
+                    progress=progress,
+                    mixed=mixed,
+                )
+
+
+def in_each(numerics: str | None, settings: Settings) -> list[Settings]:
+    """The settings with each numerics of a list with commas; as they are without a list.
+
+    Raises:
+        WrongUsage: one of them is unknown.
+    """
+    if numerics is None:
+        return [settings]
+    return [replace(settings, numerics=name) for name in listed("--numerics", numerics, NUMERICS)]
+
+
+def named(settings: Settings) -> str:
+    """How records name the numerics of an engine with these settings."""
+    return str(precision_of(settings.engine_config()))
 
 
 def begin(

@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,8 @@ from bench.commands.common import (
     begin,
     check_count,
     conclude,
+    in_each,
+    named,
     prepare_model,
     settings_from,
     stoppable,
@@ -80,8 +82,7 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--numerics",
         dest="numerics_list",
         metavar="LIST",
-        default=Settings.numerics,
-        help=f"of {', '.join(NUMERICS)}, compared by turns: all in memory at once ({Settings.numerics})",
+        help=f"of {', '.join(NUMERICS)}, compared by turns: all in memory at once (by the device)",
     )
 
 
@@ -94,10 +95,9 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
     chosen = args.variants or (QUICK_VARIANTS if args.quick else VARIANTS)
     variants = listed("--variants", chosen, tuple(KNOWN))
-    numerics = listed("--numerics", args.numerics_list, NUMERICS)
+    each = in_each(args.numerics_list, settings)
     tasks = _tasks(args, settings.seed)
     peers = _peers(args.peer, tasks, settings)
-    each = [replace(settings, numerics=one) for one in numerics]
     for one in each:
         prepare_model(one)
     try:
@@ -162,7 +162,7 @@ def _run(
         "max_new_tokens": each[0].max_new_tokens,
         "temperature": each[0].temperature,
     }
-    numerics = ", ".join(settings.numerics for settings in each)
+    numerics = ", ".join(named(settings) for settings in each)
     systems = {"draftline": {**decoders[0].describe(), "numerics": numerics}}
     for peer in everybody:
         systems[peer.name] = {**systems.get(peer.name, {}), **peer.describe()}

@@ -17,6 +17,7 @@ from bench.commands.common import (
     begin,
     check_count,
     conclude,
+    in_each,
     prepare_model,
     settings_from,
     stoppable,
@@ -78,9 +79,8 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--numerics",
         dest="numerics_list",
         metavar="LIST",
-        default=Settings.numerics,
         help=f"of {', '.join(NUMERICS)}: the first is measured in full, the others with some prompts,"
-        f" one after the other ({Settings.numerics})",
+        " one after the other (by the device)",
     )
 
 
@@ -89,11 +89,10 @@ def run(args: argparse.Namespace) -> int:
     settings = settings_from(args)
     extent = _extent(args, settings)
     sources = _sources(args, settings)
-    numerics = listed("--numerics", args.numerics_list, NUMERICS)
+    each = in_each(args.numerics_list, settings)
     if args.roofline and settings.device != "cpu":
         raise WrongUsage(f"the roofline is measured on the CPU only: add --no-roofline for {settings.device}")
     peers = _peers(args.peer, settings)
-    each = [replace(settings, numerics=name) for name in numerics]
     for one in each:
         prepare_model(one)
     try:

@@ -15,6 +15,7 @@ from bench.records import DRAFTERS
 from inference.api import DRAFTS, Draft, EngineConfig, GenerationRequest, StopRules
 from inference.drafting.base import DRAFT_LIMIT
 from inference.drafting.planner import Planner
+from inference.precision import precision_of
 from inference.runtime import Runtime, load_runtime
 
 # Between the drafter's name and its limit in the name of a mode of a sweep.
@@ -33,7 +34,7 @@ class DraftlineDecoder:
     process that runs in that mode only.
 
     Attributes:
-        numerics: of the weights.
+        numerics: of the weights, as `inference.precision.Precision` writes it.
         bit_exact: equal bits are promised on this machine; known once it was started.
     """
 
@@ -42,7 +43,7 @@ class DraftlineDecoder:
 
     def __init__(self, config: EngineConfig) -> None:
         self._config = replace(config, use_cache=False)
-        self.numerics = config.numerics
+        self.numerics = str(precision_of(config))
         self.bit_exact = False
         self._runtime: Runtime | None = None
         self._planners: defaultdict[str, Planner] = defaultdict(Planner)

@@ -10,6 +10,7 @@ from bench.quality.answers import Candidate, Given
 from bench.quality.datasets import InfillTask
 from inference.api import GenerationResult, StopRules, Timings
 from inference.errors import DraftlineError
+from inference.precision import precision_of
 from inference.runtime import Runtime
 from lsp_server.completion.pipeline import (
     CompletionOptions,
@@ -94,7 +95,7 @@ class DraftlineInfill:
 
     def candidate(self, variant: Variant) -> Candidate[InfillTask]:
         """This model in one variant."""
-        numerics = self._runtime.options.numerics
+        numerics = str(precision_of(self._runtime.options))
         return Candidate("draftline", numerics, str(variant), lambda task: self._answer(task, variant))
 
     def _answer(self, task: InfillTask, variant: Variant) -> Given:

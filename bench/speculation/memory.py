@@ -9,6 +9,7 @@ from bench.peers.base import Decoder
 from bench.records import Memory
 from bench.speculation.roofline import random_tokens
 from inference.api import Draft, GenerationRequest
+from inference.precision import precision_of
 from inference.runtime import Runtime
 
 DECODED = 4  # tokens
@@ -32,7 +33,7 @@ def loaded_memory(runtime: Runtime, system: str, draft: Draft, context: int) -> 
     look()
     return Memory(
         system=system,
-        numerics=runtime.options.numerics,
+        numerics=str(precision_of(runtime.options)),
         draft=draft,
         context=context,
         private_bytes=_most([private for private, _ in seen]),

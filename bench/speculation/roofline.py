@@ -16,7 +16,8 @@ import torch
 from bench.records import Bandwidth, Forward, Prefill
 from inference.api import GenerationRequest
 from inference.model.decoder import Weights
-from inference.model.linear import CompiledLinear, DenseLinear, Int8Linear, Linear
+from inference.model.linear import CompiledLinear, Int8Linear, Linear
+from inference.precision import precision_of
 from inference.runtime import Runtime
 
 # Larger than any cache.
@@ -43,11 +44,11 @@ class LinearLayers:
             linear for layer in weights.layers for linear in (layer.qkv, layer.out, layer.gate_up, layer.down)
         ]
         self._linears = [*blocks, weights.head]
-        self._inputs = [_shape(linear)[1] for linear in self._linears]
+        self._inputs = [linear.in_features for linear in self._linears]
         self.weights = sum(_numbers(linear) for linear in blocks)
         self.head_weights = _numbers(weights.head)
-        self.block_bytes = sum(map(_bytes, blocks))
-        self.head_bytes = _bytes(weights.head)
+        self.block_bytes = sum(linear.weight_bytes for linear in blocks)
+        self.head_bytes = weights.head.weight_bytes
 
     @property
     def weight_bytes(self) -> int:
@@ -112,7 +113,7 @@ def forwards(
             if repeat >= 0:
                 yield Forward(
                     system=system,
-                    numerics=runtime.options.numerics,
+                    numerics=str(precision_of(runtime.options)),
                     rows=count,
                     context=context,
                     repeat=repeat,
@@ -140,7 +141,7 @@ def prefills(runtime: Runtime, system: str, lengths: Sequence[int], repeats: int
             blocks = -(-length // runtime.options.prefill_chunk)
             yield Prefill(
                 system=system,
-                numerics=runtime.options.numerics,
+                numerics=str(precision_of(runtime.options)),
                 tokens=length,
                 repeat=repeat,
                 ms=(outcome.prompt_done - start) * 1000,
@@ -196,22 +197,5 @@ def _ms(run: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1000
 
 
-def _shape(linear: Linear) -> tuple[int, int]:
-    """Rows and columns of the weight: outputs and inputs."""
-    if isinstance(linear, DenseLinear):
-        return linear.weight.shape[0], linear.weight.shape[1]
-    assert isinstance(linear, (CompiledLinear, Int8Linear))
-    return linear.out_features, linear.in_features
-
-
 def _numbers(linear: Linear) -> int:
-    outputs, inputs = _shape(linear)
-    return outputs * inputs
-
-
-def _bytes(linear: Linear) -> int:
-    assert isinstance(linear, (CompiledLinear, DenseLinear, Int8Linear))
-    bias = 0 if linear.bias is None else linear.bias.nbytes
-    if isinstance(linear, DenseLinear):
-        return linear.weight.nbytes + bias
-    return _numbers(linear) + linear.scale.nbytes + bias
+    return linear.out_features * linear.in_features

@@ -13,7 +13,8 @@ import psutil
 from inference import paths
 from inference.api import EngineConfig
 from inference.errors import UnknownModel
-from inference.weights import catalog, convert, fetch, mirror, quantize, store
+from inference.precision import Precision, precision_of
+from inference.weights import catalog, convert, fetch, mirror, store
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def inspect(config: EngineConfig) -> ModelFiles:
         path = Path(config.model).expanduser()
         return ModelFiles(home, config.model, str(path) if path.exists() else None, None, None, stored)
     original = fetch.present(entry)
-    ready = any(f"-{config.numerics}-" in path.name for path in store.conversions(entry.name))
+    wanted = precision_of(config)
+    ready = any(_precision(_manifest(path)) == wanted for path in store.conversions(entry.name))
     return ModelFiles(
         home, entry.name, None if original is None else str(original), ready, entry.bytes, stored
     )
@@ -98,7 +100,7 @@ def _conversion(path: Path) -> StoredFile:
         stale = "" if _in_progress(name) else "a conversion that was interrupted"
         return StoredFile(str(path), "unfinished", size, stale=stale)
     manifest = _manifest(path)
-    numerics = str(manifest.get("numerics", ""))
+    precision = _precision(manifest)
     source = manifest.get("source")
     source = source if isinstance(source, dict) else {}
     where = str(source.get("path", ""))
@@ -106,13 +108,13 @@ def _conversion(path: Path) -> StoredFile:
     if not convert.is_complete(path):
         stale = "files are missing or cut"
     elif manifest.get("converter_version") != convert.CONVERTER_VERSION or (
-        numerics == "int8" and manifest.get("scheme") != quantize.SCHEME
+        manifest.get("scheme") != convert.scheme_of(precision)
     ):
         stale = "made by another version of Draftline"
     elif source.get("sha256") not in _catalog_checksums() and not Path(where).exists():
         # A conversion of a path is found through the checksum of what is at the path.
         stale = "what it was made of is gone"
-    return StoredFile(str(path), "converted", size, numerics, where, stale)
+    return StoredFile(str(path), "converted", size, str(precision), where, stale)
 
 
 def _in_progress(name: str) -> bool:
@@ -129,6 +131,14 @@ def _manifest(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return manifest if isinstance(manifest, dict) else {}
+
+
+def _precision(manifest: dict[str, Any]) -> Precision:
+    numerics: Any = str(manifest.get("numerics", ""))
+    try:
+        return Precision.parse(numerics, str(manifest.get("mixed", "")))
+    except ValueError:
+        return Precision(numerics)
 
 
 def _catalog_checksums() -> set[str]:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from inference.api import EngineConfig, TextCodec
 from inference.diagnosis.machine import private_bytes, resident_bytes_of
+from inference.diagnosis.numerics import NumericsCost, compare
 from inference.openmp import import_torch
+from inference.precision import precision_of
 
 if TYPE_CHECKING:
     from inference.cache.kv import KvSlot
@@ -153,7 +155,10 @@ class DraftModelUse:
 
 @dataclass(frozen=True)
 class Measured:
-    """A model that was loaded in this process; ``memory`` is of the draft model too if there is one."""
+    """A model that was loaded in this process; ``memory`` is of the draft model too if there is one.
+
+    ``compared`` are all numerics for it, not only its own.
+    """
 
     source: str
     choices: Choices
@@ -163,6 +168,7 @@ class Measured:
     self_test: SelfTest
     fill_in_the_middle: bool
     draft_model: DraftModelUse | None = None
+    compared: tuple[NumericsCost, ...] = ()
 
 
 def measure(
@@ -197,15 +203,19 @@ def measure(
         on_progress("Measuring speed.", None)
         speed = _speed(runtime)
         draft_model = _draft_model(runtime)
+        memory = _memory(runtime, loaded)  # before other numerics take some
+        on_progress("Comparing numerics.", None)
+        compared = compare(runtime)
     return Measured(
         source=runtime.prepared.source,
         choices=_choices(runtime),
         start_up=StartUp(torch_ms, engine_ms, dict(runtime.load_ms)),
-        memory=_memory(runtime, loaded),
+        memory=memory,
         speed=speed,
         self_test=self_test,
         fill_in_the_middle=has_fim(runtime.tokenizer),
         draft_model=draft_model,
+        compared=compared,
     )
 
 
@@ -227,7 +237,7 @@ def _choices(runtime: Runtime) -> Choices:
         device=str(hardware.device),
         instruction_set=hardware.isa,
         threads=hardware.threads,
-        numerics=runtime.options.numerics,
+        numerics=str(precision_of(runtime.options)),
         kernels=kernels,
         attention_tiles=tuple(hardware.attention_tiles),
         compiled=runtime.decoder.fused,

@@ -20,7 +20,14 @@ from inference.model.fused.huge_pages import Arena
 from inference.model.fused.library import Library
 from inference.model.fused.stack import supports
 from inference.model.layers import Layer
-from inference.model.linear import CompiledLinear, DenseLinear, Int8Linear, Linear
+from inference.model.linear import (
+    CompiledLinear,
+    DenseLinear,
+    Int8Linear,
+    Linear,
+    LlmInt8Linear,
+    Nf4Linear,
+)
 from inference.model.linear.compiled import fits
 from inference.model.linear.int8 import Int8Kernel
 from inference.weights.pages import drop_pages
@@ -140,17 +147,22 @@ class _Reader:
         return self.tensor(name) if name in self._names else None
 
     def linear(self, name: str) -> Linear:
+        """The numerics follow from what stands beside the weight, see `inference.weights.forms`."""
         weight = self.tensor(name + ".weight")
-        bias = self.optional(name + ".bias")
+        linear = self._packed(name, weight, self.optional(name + ".bias"))
+        if linear.private_bytes:
+            drop_pages(weight)  # packed: half a gigabyte that nobody reads again
+        return linear
+
+    def _packed(self, name: str, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
+        if self.has(name + ".nf4_absmax"):
+            return Nf4Linear(weight, self.tensor(name + ".nf4_absmax"), bias)
+        if self.has(name + ".llm_int8_absmax"):
+            return LlmInt8Linear(weight, self.tensor(name + ".llm_int8_absmax"), bias)
         if weight.dtype is not torch.int8:
             return DenseLinear(weight, bias)
         assert self._hardware.int8_kernel is not None
         scale = self.tensor(name + ".scale")
-        linear: CompiledLinear | Int8Linear
         if self._functions is not None and fits(weight):
-            linear = CompiledLinear(weight, scale, bias, self._functions, self._arena)
-        else:
-            linear = Int8Linear(weight, scale, bias, self._hardware.other_int8_kernel)
-        if linear.private_bytes:
-            drop_pages(weight)  # packed: half a gigabyte that nobody reads again
-        return linear
+            return CompiledLinear(weight, scale, bias, self._functions, self._arena)
+        return Int8Linear(weight, scale, bias, self._hardware.other_int8_kernel)

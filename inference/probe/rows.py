@@ -8,7 +8,6 @@ from inference.cache.kv import KV_BUCKET
 from inference.model.attention import attend, plan_rows
 from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm, silu_times
-from inference.model.linear.dense import DenseLinear
 
 # Positions per attention tile, if their bits agree; else the first alone, padded.
 TILES = (1, 4, 16)
@@ -55,17 +54,6 @@ def attention_ignores_capacity(model: ModelConfig, tiles: tuple[int, ...]) -> bo
         for keys, values in (wide, wide[:, :, :KV_BUCKET].clone())
     ]
     return torch.equal(found[0], found[1])
-
-
-def dense_rows_agree(model: ModelConfig, dtype: torch.dtype) -> bool:
-    """Whether a floating-point product gives a row the same bits at any place in any block."""
-    generator = torch.Generator().manual_seed(17)
-    weight = torch.randn(model.hidden_size, model.hidden_size, generator=generator).to(dtype)
-    x = torch.randn(41, model.hidden_size, generator=generator)
-    linear = DenseLinear(weight)
-    whole = linear(x)
-    parts = (slice(0, 1), slice(3, 22), slice(5, 38), slice(40, 41))
-    return all(torch.equal(linear(x[part]), whole[part]) for part in parts)
 
 
 def elementwise_rows_agree(model: ModelConfig) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference import paths
-from inference.api import Numerics
-from inference.errors import CorruptFile, UnsupportedNumerics
-from inference.weights import layout, quantize
+from inference.api import NUMERICS, Numerics
+from inference.errors import CorruptFile
+from inference.precision import HEAD, Precision
+from inference.weights import forms, layout, quantize
 from inference.weights.disk import (
     disk_full_explained,
     read_json,
@@ -26,7 +27,7 @@ from inference.weights.disk import (
     write_json,
 )
 from inference.weights.progress import Progress
-from inference.weights.safetensors_file import SafetensorsWriter, round_to_bfloat16
+from inference.weights.safetensors_file import SafetensorsWriter
 from inference.weights.source import ModelSource, blocks, read
 from inference.weights.verify import sha256_of
 
@@ -39,14 +40,30 @@ TOKENIZER = "tokenizer.json"
 MANIFEST = "manifest.json"
 
 _FLOAT16_MAX = 65504.0
-_FLOAT_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+
+_LABEL = "(?:" + "|".join(NUMERICS).replace("-", "_") + ")(?:_mixed)?"
 
 
-def target_directory(name: str, source_hash: str, numerics: Numerics) -> Path:
-    """Where the conversion of a source lives; another source, numerics or converter has another."""
+def target_directory(name: str, source_hash: str, precision: Precision) -> Path:
+    """Where the conversion of a source lives; another source, precision or converter has another."""
     slug = re.sub(r"[^a-z0-9.]+", "-", name.lower()).strip("-.") or "model"
-    parts = f"{source_hash}\n{numerics}\n{CONVERTER_VERSION}\n{quantize.SCHEME}"
-    return paths.models_dir() / f"{slug}-{numerics}-{hashlib.sha256(parts.encode()).hexdigest()[:12]}"
+    parts = f"{source_hash}\n{precision.base}\n{CONVERTER_VERSION}\n{quantize.SCHEME}"
+    if precision.used & {"nf4", "llm-int8"}:
+        parts += f"\n{forms.BITSANDBYTES_SCHEME}"
+    if precision.rules:
+        parts += f"\n{precision.mixed}"
+    label = precision.base.replace("-", "_") + ("_mixed" if precision.rules else "")
+    return paths.models_dir() / f"{slug}-{label}-{hashlib.sha256(parts.encode()).hexdigest()[:12]}"
+
+
+def directory_pattern(name: str) -> str:
+    """A regular expression for the names of all conversions of a catalog name."""
+    return re.escape(name) + rf"-{_LABEL}-[0-9a-f]{{12}}"
+
+
+def label_of(directory: Path) -> str:
+    """What a conversion's name says of its numerics, e.g. ``int8``, ``llm-int8`` or ``int8-mixed``."""
+    return directory.name.rsplit("-", 2)[1].replace("_", "-")
 
 
 def is_complete(directory: Path) -> bool:
@@ -74,7 +91,7 @@ def damaged_files(directory: Path, progress: Progress) -> list[str]:
 
 
 def convert(
-    source: ModelSource, source_hash: str, numerics: Numerics, target: Path, progress: Progress
+    source: ModelSource, source_hash: str, precision: Precision, target: Path, progress: Progress
 ) -> None:
     """Convert a source into the directory ``target``, which appears complete or not at all.
 
@@ -89,20 +106,21 @@ def convert(
     tensors = layout.plan(
         source.names(), int(config["num_hidden_layers"]), config["tie_word_embeddings"], where
     )
+    precision.check(len(tensors.layers))
     config["tie_word_embeddings"] = tensors.tied
     tokenizer = source.tokenizer_json()
 
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
-    total = _estimated_bytes(source, tensors, numerics)
-    require_room(target.parent, total, f"Converting {source.path.name} to {numerics}")
+    total = _estimated_bytes(source, tensors, precision)
+    require_room(target.parent, total, f"Converting {source.path.name} to {precision}")
 
     with disk_full_explained(target.parent, f"converting {source.path.name}"):
         temporary.mkdir()
-        progress.begin(f"converting {source.path.name} to {numerics}", total)
+        progress.begin(f"converting {source.path.name} to {precision}", total)
         try:
-            names = _write_weights(source, tensors, numerics, temporary / WEIGHTS, progress)
+            names = _write_weights(source, tensors, precision, temporary / WEIGHTS, progress)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -119,9 +137,10 @@ def convert(
             temporary / MANIFEST,
             {
                 "source": {"path": where, "sha256": source_hash},
-                "numerics": numerics,
+                "numerics": precision.base,
+                "mixed": precision.mixed,
                 "converter_version": CONVERTER_VERSION,
-                "scheme": quantize.SCHEME if numerics == "int8" else "",
+                "scheme": scheme_of(precision),
                 "files": files,
                 "tensors": names,
             },
@@ -130,41 +149,58 @@ def convert(
             shutil.rmtree(target)
         temporary.replace(target)
         sync_directory(target.parent)
-        _remove_superseded(target, where, source_hash)
+        _remove_superseded(target, where, source_hash, precision)
 
 
-def _remove_superseded(target: Path, where: str, source_hash: str) -> None:
+def scheme_of(precision: Precision) -> str:
+    """The versions of the quantised forms that a conversion has, as its manifest notes them."""
+    schemes = [quantize.SCHEME] if "int8" in precision.used else []
+    if precision.used & {"nf4", "llm-int8"}:
+        schemes.append(forms.BITSANDBYTES_SCHEME)
+    return ";".join(schemes)
+
+
+def _remove_superseded(target: Path, where: str, source_hash: str, precision: Precision) -> None:
     """Remove earlier conversions of this source to the same numerics: by an older converter, or of
     the file before it changed. They can be larger than the original and nothing finds them again."""
     stem = target.name.rsplit("-", 1)[0]
     for other in target.parent.glob(f"{stem}-*"):
-        source = (read_json(other / MANIFEST) or {}).get("source", {})
-        if other != target and (source.get("path") == where or source.get("sha256") == source_hash):
+        manifest = read_json(other / MANIFEST) or {}
+        source = manifest.get("source", {})
+        same = source.get("path") == where or source.get("sha256") == source_hash
+        # Another mix is found again, by those who ask for it.
+        if other != target and same and manifest.get("mixed", "") == precision.mixed:
             # Processes that have it mapped keep it until they end (Windows refuses; then it stays).
             shutil.rmtree(other, ignore_errors=True)
 
 
-def _estimated_bytes(source: ModelSource, tensors: layout.Layout, numerics: Numerics) -> int:
-    """Bytes of the converted weights; norms and scales are lost in the rounding."""
-
-    def values(name: str) -> int:
-        return int(np.prod(source.shape(name), dtype=np.int64))
-
-    linear = sum(
-        values(part)
+def _estimated_bytes(source: ModelSource, tensors: layout.Layout, precision: Precision) -> int:
+    """Bytes of the converted weights; norms and biases are small beside them."""
+    total = sum(
+        forms.stored_bytes(precision.of(_layer_name(layer, name)), source.shape(part))
         for layer in tensors.layers
         for name, parts in layer.tensors.items()
         if layout.is_linear(name)
         for part in parts
     )
-    embed = values(layout.SOURCE_EMBED)
-    if numerics == "int8":
-        return linear + 2 * embed + embed
-    return _FLOAT_BYTES[numerics] * (linear + embed * (1 if tensors.tied else 2))
+    embed = source.shape(layout.SOURCE_EMBED)
+    total += forms.stored_bytes("fp16" if precision.base == "int8" else precision.embedding, embed)
+    if _has_head(tensors, precision):
+        total += forms.stored_bytes(precision.of(HEAD), embed)
+    return total
+
+
+def _layer_name(layer: layout.Layer, name: str) -> str:
+    return layer.prefix + name.removesuffix(".weight")
+
+
+def _has_head(tensors: layout.Layout, precision: Precision) -> bool:
+    """Whether the head is stored: a tied one is the embedding where both have the same form."""
+    return not tensors.tied or precision.base == "int8" or precision.of(HEAD) != precision.embedding
 
 
 def _write_weights(
-    source: ModelSource, tensors: layout.Layout, numerics: Numerics, path: Path, progress: Progress
+    source: ModelSource, tensors: layout.Layout, precision: Precision, path: Path, progress: Progress
 ) -> list[str]:
     # At most four linear weights per layer get a second tensor; the rest is room to spare.
     expected = sum(len(layer.tensors) + 4 for layer in tensors.layers) + 8
@@ -176,71 +212,70 @@ def _write_weights(
             written.append(name)
             progress.advance(values.nbytes)
 
-        def stream(name: str, part: str, narrow: Callable[[NDArray[np.float32]], NDArray[Any]]) -> None:
-            writer.add_blocks(
-                name, source.shape(part), _reporting(map(narrow, _finite_blocks(source, part)), progress)
-            )
+        def stream(name: str, shape: tuple[int, ...], blocks: Iterator[NDArray[Any]]) -> None:
+            writer.add_blocks(name, shape, _reporting(blocks, progress))
             written.append(name)
 
-        if numerics == "int8":
-            # The head comes first: its pass over a tied embedding also finds the embedding's range.
-            head = layout.SOURCE_EMBED if tensors.tied else layout.SOURCE_HEAD
-            scales: list[NDArray[np.float32]] = []
-            largest = 0.0
+        def embed(numerics: Numerics) -> None:
+            narrow = forms.narrower(numerics)
+            part = layout.SOURCE_EMBED
+            stream(layout.EMBED, source.shape(part), map(narrow, _finite_blocks(source, part)))
 
-            def quantized(values: NDArray[np.float32]) -> NDArray[np.int8]:
+        beside: dict[str, list[NDArray[Any]]] = {}  # what the head has beside its weight, block by block
+
+        def head(part: str) -> float:
+            """Returns the largest absolute value."""
+            numerics, largest = precision.of(HEAD), 0.0
+
+            def formed() -> Iterator[NDArray[Any]]:
                 nonlocal largest
-                block, scale = quantize.quantize_rows(values)
-                scales.append(scale)
-                largest = max(largest, float(scale.max(initial=0.0)) * 127)
-                return block
+                for block in _finite_blocks(source, part):
+                    largest = max(largest, float(block.max()), -float(block.min()))
+                    form = forms.stored(numerics, block)
+                    yield form.pop("weight")
+                    for name, values in form.items():
+                        beside.setdefault(name, []).append(values)
 
-            stream(layout.HEAD, head, quantized)
+            stream(layout.HEAD, forms.stored_shape(numerics, source.shape(part)), formed())
+            return largest
+
+        source_head = layout.SOURCE_EMBED if tensors.tied else layout.SOURCE_HEAD
+        if precision.base == "int8":
+            # The head comes first: its pass over a tied embedding also finds the embedding's range.
+            largest = head(source_head)
             if not tensors.tied:
                 largest = _largest(source, layout.SOURCE_EMBED)
-            embed: Numerics = "fp16" if largest < _FLOAT16_MAX else "bf16"
-            stream(layout.EMBED, layout.SOURCE_EMBED, _narrower(embed))
+            embed("fp16" if largest < _FLOAT16_MAX else "bf16")
         else:
-            scales = []
-            stream(layout.EMBED, layout.SOURCE_EMBED, _narrower(numerics))
-            if not tensors.tied:
-                stream(layout.HEAD, layout.SOURCE_HEAD, _narrower(numerics))
+            embed(precision.embedding)
+            if _has_head(tensors, precision):
+                head(source_head)
 
         for layer in tensors.layers:
             fused = {name: _fused(source, parts) for name, parts in layer.tensors.items()}
-            for name, values in _stored_layer(fused, numerics).items():
+            for name, values in _stored_layer(layer, fused, precision).items():
                 add(layer.prefix + name, values)
         add(layout.FINAL_NORM, _fused(source, (layout.SOURCE_FINAL_NORM,)))
-        if scales:
-            # Last, since the length of a vocabulary may be odd and what follows stays aligned.
-            add(layout.HEAD.removesuffix(".weight") + ".scale", np.concatenate(scales))
+        # Last, since the length of a vocabulary may be odd and what follows stays aligned.
+        for name, parts in beside.items():
+            add(layout.HEAD.removesuffix("weight") + name, np.concatenate(parts))
     return written
 
 
-def _stored_layer(fused: dict[str, NDArray[np.float32]], numerics: Numerics) -> dict[str, NDArray[Any]]:
-    if numerics == "int8":
+def _stored_layer(
+    layer: layout.Layer, fused: dict[str, NDArray[np.float32]], precision: Precision
+) -> dict[str, NDArray[Any]]:
+    numerics = {name: precision.of(_layer_name(layer, name)) for name in fused if layout.is_linear(name)}
+    if set(numerics.values()) == {"int8"}:
         return quantize.quantize_layer(fused)
-    narrow = _narrower(numerics)
-    return {name: narrow(values) if layout.is_linear(name) else values for name, values in fused.items()}
-
-
-def _narrower(numerics: Numerics) -> Callable[[NDArray[np.float32]], NDArray[Any]]:
-    def to_float16(values: NDArray[np.float32]) -> NDArray[np.float16]:
-        if np.abs(values).max(initial=0.0) > _FLOAT16_MAX:
-            raise UnsupportedNumerics(
-                "This model has weights beyond the range of fp16.", "Use --numerics bf16 or int8."
-            )
-        return values.astype(np.float16)
-
-    def unchanged(values: NDArray[np.float32]) -> NDArray[np.float32]:
-        return values
-
-    narrowers: dict[str, Callable[[NDArray[np.float32]], NDArray[Any]]] = {
-        "bf16": round_to_bfloat16,
-        "fp16": to_float16,
-        "fp32": unchanged,
-    }
-    return narrowers[numerics]
+    result: dict[str, NDArray[Any]] = {}
+    for name, values in fused.items():
+        if name in numerics:
+            parts = forms.stored(numerics[name], values)
+            result |= {name.removesuffix("weight") + part: tensor for part, tensor in parts.items()}
+        else:
+            result[name] = values
+    return result
 
 
 def _fused(source: ModelSource, parts: tuple[str, ...]) -> NDArray[np.float32]:

@@ -43,7 +43,8 @@ _OPTIONAL: dict[str, tuple[str, ...]] = {
     "mlp.down.bias": ("mlp.down_proj.bias",),
 }
 
-_LINEAR = frozenset({"attn.qkv.weight", "attn.out.weight", "mlp.gate_up.weight", "mlp.down.weight"})
+# In the order in which a forward pass runs them.
+_LINEAR = ("attn.qkv.weight", "attn.out.weight", "mlp.gate_up.weight", "mlp.down.weight")
 
 # Buffers that old exporters saved though they follow from the config.
 _IGNORED_SUFFIXES = (".rotary_emb.inv_freq", ".attn.masked_bias")
@@ -52,6 +53,12 @@ _IGNORED_SUFFIXES = (".rotary_emb.inv_freq", ".attn.masked_bias")
 def is_linear(name: str) -> bool:
     """Whether a name within a layer is a linear weight (others stay float32)."""
     return name in _LINEAR
+
+
+def linear_names(layer_count: int) -> tuple[str, ...]:
+    """All linear layers of a model, in the order in which a forward pass runs them."""
+    layers = (f"layers.{i}.{name}" for i in range(layer_count) for name in _LINEAR)
+    return tuple(name.removesuffix(".weight") for name in (*layers, HEAD))
 
 
 @dataclass(frozen=True)

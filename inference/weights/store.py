@@ -12,6 +12,7 @@ from typing import Any
 from inference import paths
 from inference.api import Numerics
 from inference.errors import ChecksumMismatch, CorruptFile, ModelNotFetched
+from inference.precision import Precision
 from inference.weights import catalog, convert, fetch
 from inference.weights.catalog import CatalogEntry
 from inference.weights.lock import exclusive
@@ -59,7 +60,12 @@ class ModelStatus:
 
 
 def prepare(
-    model: str, numerics: Numerics, *, allow_download: bool = False, progress: Progress | None = None
+    model: str,
+    numerics: Numerics,
+    *,
+    allow_download: bool = False,
+    progress: Progress | None = None,
+    mixed: str = "",
 ) -> PreparedModel:
     """Have a model ready for the engine; when all is on disk this takes milliseconds and no network.
 
@@ -67,20 +73,23 @@ def prepare(
         model: a catalog name, a ``.gguf`` file or a directory in transformers layout.
         numerics: of the linear weights.
         allow_download: fetch what is missing.
+        mixed: other numerics for some of them, see `inference.precision`.
 
     Raises:
+        ValueError: ``mixed`` cannot be read.
         UnknownModel: neither a name nor a path.
         ModelNotFetched: it is not here and may not be fetched.
         NoNetwork, DiskFull, ChecksumMismatch, CorruptFile, UnsupportedArchitecture, UnsupportedNumerics
     """
     progress = progress or NoProgress()
+    precision = Precision.parse(numerics, mixed)
     path = _as_path(model)
     if path is not None:
-        return _from_path(path, path.stem if path.suffix == ".gguf" else path.name, numerics, progress)
+        return _from_path(path, path.stem if path.suffix == ".gguf" else path.name, precision, progress)
     entry = catalog.lookup(model)
     if entry.sha256 is not None:
         # The catalog's checksum names the conversion, so it is found without the original.
-        target = convert.target_directory(entry.name, entry.sha256, numerics)
+        target = convert.target_directory(entry.name, entry.sha256, precision)
         if convert.is_complete(target):
             return _opened(target, numerics, entry.name)
     fetched = False
@@ -98,7 +107,7 @@ def prepare(
             )
         original = fetch.fetch(entry, progress)
         fetched = True
-    prepared = _from_path(original, entry.name, numerics, progress)
+    prepared = _from_path(original, entry.name, precision, progress)
     return PreparedModel(
         prepared.path, prepared.config, numerics, entry.name, fetched, converted=prepared.converted
     )
@@ -113,17 +122,17 @@ def _as_path(model: str) -> Path | None:
     return None
 
 
-def _from_path(path: Path, name: str, numerics: Numerics, progress: Progress) -> PreparedModel:
+def _from_path(path: Path, name: str, precision: Precision, progress: Progress) -> PreparedModel:
     source = open_source(path)
     source_hash = source.fingerprint(progress)
-    target = convert.target_directory(name, source_hash, numerics)
+    target = convert.target_directory(name, source_hash, precision)
     if convert.is_complete(target):
-        return _opened(target, numerics, str(path))
-    with exclusive(target.name, f"converting {name} to {numerics}", progress):
+        return _opened(target, precision.base, str(path))
+    with exclusive(target.name, f"converting {name} to {precision}", progress):
         done_by_another = convert.is_complete(target)
         if not done_by_another:
-            convert.convert(source, source_hash, numerics, target, progress)
-    return _opened(target, numerics, str(path), converted=not done_by_another)
+            convert.convert(source, source_hash, precision, target, progress)
+    return _opened(target, precision.base, str(path), converted=not done_by_another)
 
 
 def _opened(directory: Path, numerics: Numerics, source: str, converted: bool = False) -> PreparedModel:
@@ -139,7 +148,7 @@ def _opened(directory: Path, numerics: Numerics, source: str, converted: bool = 
 
 def conversions(name: str) -> tuple[Path, ...]:
     """Complete conversions of a catalog name, one directory each."""
-    pattern = re.compile(re.escape(name) + r"-(int8|bf16|fp16|fp32)-[0-9a-f]{12}")
+    pattern = re.compile(convert.directory_pattern(name))
     if not paths.models_dir().is_dir():
         return ()
     found = (path for path in paths.models_dir().iterdir() if pattern.fullmatch(path.name))
@@ -174,7 +183,7 @@ def remove(name: str) -> list[Path]:
     entry = catalog.lookup(name)
     removed: list[Path] = []
     with exclusive(entry.name, f"removing {entry.name}", NoProgress()):
-        pattern = re.compile(r"\.?" + re.escape(entry.name) + r"-(int8|bf16|fp16|fp32)-[0-9a-f]{12}(\.tmp)?")
+        pattern = re.compile(r"\.?" + convert.directory_pattern(entry.name) + r"(\.tmp)?")
         candidates = [
             path
             for path in (paths.models_dir().iterdir() if paths.models_dir().is_dir() else ())

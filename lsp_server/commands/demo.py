@@ -20,6 +20,7 @@ from inference.api import Draft, EngineConfig, EngineState, EngineStatus, TextEn
 from inference.diagnosis.machine import Cores, look
 from inference.errors import EngineStopped
 from inference.paths import home
+from inference.precision import precision_of
 from inference.weights import store
 from lsp_server import __version__
 from lsp_server.commands.progress import TerminalProgress
@@ -82,8 +83,9 @@ def run(args: argparse.Namespace) -> int:
         console = _console(out, record=args.svg is not None, quiet=args.json)
         screen = Screen(console)
         with TerminalProgress() as progress:
-            for model in filter(None, (config.model, config.draft_model)):
-                store.prepare(model, config.numerics, allow_download=True, progress=progress)
+            for model, mixed in ((config.model, config.mixed), (config.draft_model, "")):
+                if model is not None:
+                    store.prepare(model, config.numerics, allow_download=True, progress=progress, mixed=mixed)
         cores = look(home()).cores
         config = beside_others(config, cores)
         with _loaded(config) as engine:
@@ -150,7 +152,7 @@ def as_json(results: Results) -> dict[str, Any]:
 
 def _introduce(screen: Screen, config: EngineConfig, cores: Cores) -> None:
     screen.say(
-        f"Draftline {__version__}: {config.model}, {config.numerics}, on {cores.usable} cores of "
+        f"Draftline {__version__}: {config.model}, {precision_of(config)}, on {cores.usable} cores of "
         f"{cores.processor}. Nothing leaves this machine."
     )
     if _is_busy(cores):

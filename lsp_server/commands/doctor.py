@@ -26,7 +26,9 @@ from lsp_server.prompts.fim import find_format
 from lsp_server.stdio import clean_stdout
 
 # What a bug report needs to name; the rest of the dependencies rarely matters.
-PACKAGES = ("torch", "transformers", "tokenizers", "pygls", "lsprotocol", "numpy")
+PACKAGES = ("torch", "transformers", "tokenizers", "pygls", "lsprotocol", "numpy", "bitsandbytes")
+# Of these, what only some numerics need.
+FOR_SOME = ("bitsandbytes",)
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def _versions(found: list[Problem]) -> dict[str, str]:
                     "package-missing",
                     f"The package {name} is not installed in {sys.prefix}.",
                     f"Run `{sys.executable} -m pip install {name}`, or install Draftline again.",
-                    "error",
+                    "warning" if name in FOR_SOME else "error",
                 )
             )
     if "+cu" in versions["torch"]:

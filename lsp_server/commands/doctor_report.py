@@ -26,6 +26,7 @@ def print_report(report: Report, console: Console) -> None:
         _section(console, "Memory", _memory(report, report.measured))
         _section(console, "Start-up", _start_up(report.python_ms, report.measured))
         _section(console, "Speed", _speed(report.measured))
+        _section(console, "Numerics (estimates: the linear layers alone)", _numerics(report.measured))
         _section(console, "Exactness", _exactness(report.measured))
     _problems(report, console)
 
@@ -176,6 +177,17 @@ def _speed(measured: Measured) -> list[tuple[str, str]]:
         ("prefill", f"{speed.prefill_tokens_per_s:.0f} tokens/s"),
         *([("draft model", f"{draft.forward_ms:.1f} ms for a drafted token")] if draft is not None else []),
     ]
+
+
+def _numerics(measured: Measured) -> list[tuple[str, str]]:
+    rows: list[tuple[str, str]] = []
+    for cost in measured.compared:
+        times = ", ".join(f"{n} row{'s'[: n > 1]}: {ms:.1f} ms" for n, ms in cost.linear_ms.items())
+        used = "  <- loaded" if cost.loaded else ""
+        rows.append(
+            (cost.numerics, f"{megabytes(cost.weight_bytes)} of weights, {times or cost.reason}{used}")
+        )
+    return rows
 
 
 def _exactness(measured: Measured) -> list[tuple[str, str]]:

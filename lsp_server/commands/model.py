@@ -14,7 +14,7 @@ from rich.table import Table
 from inference.api import DEFAULT_MODEL, NUMERICS
 from inference.errors import DraftlineError
 from inference.weights import catalog, store, verify
-from inference.weights.convert import damaged_files
+from inference.weights.convert import damaged_files, label_of
 from inference.weights.disk import megabytes
 from lsp_server.commands.progress import TerminalProgress
 
@@ -97,7 +97,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _state(status: store.ModelStatus) -> str:
-    numerics = sorted({path.name.rsplit("-", 2)[1] for path in status.converted})
+    numerics = sorted({label_of(path) for path in status.converted})
     if numerics:
         return f"ready ({', '.join(numerics)})"
     return "fetched" if status.original is not None else "-"
@@ -134,7 +134,7 @@ def _path(args: argparse.Namespace) -> int:
         paths = [
             path
             for path in store.conversions(catalog.lookup(args.name).name)
-            if args.numerics is None or f"-{args.numerics}-" in path.name
+            if args.numerics is None or label_of(path) == args.numerics
         ]
     if not paths:
         print(

@@ -13,6 +13,7 @@ from lsp_server.settings import Settings, merge
 _KEYS: Mapping[str, str] = {
     "model": "model",
     "numerics": "numerics",
+    "mixed": "mixed",
     "draft": "draft",
     "draft_model": "draftModel",
     "device": "device",
@@ -42,6 +43,11 @@ def add_switches(parser: argparse.ArgumentParser) -> None:
         "--model", metavar="NAME|PATH", help=f"catalog name, .gguf file or directory ({DEFAULT_MODEL})"
     )
     group.add_argument("--numerics", choices=NUMERICS, help="how the weights are stored and multiplied")
+    group.add_argument(
+        "--mixed",
+        metavar="PATTERN=NUMERICS,...",
+        help="other numerics for some linear layers, e.g. layers.0.*=bf16,head=fp32; the first match wins",
+    )
     group.add_argument("--draft", choices=DRAFTS, help="speculation; never changes the text")
     group.add_argument(
         "--draft-model", metavar="NAME|PATH", help="a smaller model of the same vocabulary that drafts (none)"

@@ -209,7 +209,7 @@ async def test_settings(start: Any) -> None:
     await client.initialize(capabilities={"workspace": workspace}, options={"enable": False, "maxLines": 7})
     shown = await client.notification("window/showMessage")
     assert shown["type"] == 2
-    assert "draftline.numerics must be one of int8, bf16" in shown["message"]
+    assert "draftline.numerics must be one of int8, nf4" in shown["message"]
     assert any(name == "client/registerCapability" for name, _ in client.requests)
     client.open(URI, "a")
     assert await client.complete(URI, 0, 1) == []

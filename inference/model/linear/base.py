@@ -15,8 +15,25 @@ class Linear(Protocol):
     """
 
     @property
+    def in_features(self) -> int:
+        """Width of x."""
+
+    @property
+    def out_features(self) -> int:
+        """Width of y."""
+
+    @property
+    def weight_bytes(self) -> int:
+        """What one call reads at least: weights, scales, bias."""
+
+    @property
     def private_bytes(self) -> int:
         """Memory of the packed weight that no other process shares."""
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """float32 [rows, in] -> float32 [rows, out]."""
+
+
+def bias_bytes(bias: torch.Tensor | None) -> int:
+    """Memory of an optional bias."""
+    return 0 if bias is None else bias.nbytes

@@ -8,6 +8,7 @@ import torch
 
 from inference.model.fused.huge_pages import Arena
 from inference.model.fused.library import Library, LinearStruct
+from inference.model.linear.base import bias_bytes
 
 BLOCK = 32  # outputs; see product.c
 STEP = 4  # inputs
@@ -62,6 +63,10 @@ class CompiledLinear:
     def like(self, weight: torch.Tensor, scale: torch.Tensor) -> CompiledLinear:
         """Another layer with the same functions and memory of its own."""
         return CompiledLinear(weight, scale, None, self._library, Arena())
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.out_features * self.in_features + self.scale.nbytes + bias_bytes(self.bias)
 
     @property
     def private_bytes(self) -> int:

@@ -11,6 +11,8 @@ from enum import Enum
 
 import torch
 
+from inference.model.linear.base import bias_bytes
+
 ZERO_POINT = 128  # unsigned activations: q + 128 in 1 .. 255
 
 
@@ -70,6 +72,10 @@ class Int8Linear:
             self._weight = weight
         else:
             self._weight = torch.ops.onednn.qlinear_prepack(weight, None)
+
+    @property
+    def weight_bytes(self) -> int:
+        return self.out_features * self.in_features + self.scale.nbytes + bias_bytes(self.bias)
 
     @property
     def private_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,15 @@ def test_changes_of_kernels_and_threads(looping_model: Path, tiny_home: Path, tm
         "kernels from auto back to torch",
     ]
     assert all(record.answers == record.identical == 8 for record in restarted)
+
+
+def test_other_numerics_and_mixes_pass_too(looping_model: Path, tiny_home: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    assert _bench(looping_model, out, "--numerics", "llm-int8", "--mixed", "layers.1.*=nf4", "--quick") == 0
+    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    facts = lines[0]["systems"]["draftline"]
+    assert facts["numerics"] == "llm-int8+layers.1.*=nf4" and facts["promised"]
+    assert all(line["same_tokens"] and line["same_logits"] for line in lines[1:])
 
 
 def test_a_decoder_that_looks_at_its_block_fails(

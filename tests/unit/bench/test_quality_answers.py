@@ -43,7 +43,7 @@ class ScriptedRuntime:
     def __init__(self, text: str, codec: FakeCodec | None = None) -> None:
         self.tokenizer = codec or FakeCodec()
         self.context = 4096
-        self.options = SimpleNamespace(numerics="int8")
+        self.options = SimpleNamespace(numerics="int8", mixed="")
         self.prepared = SimpleNamespace(source="scripted")
         self.generator = SimpleNamespace(recycling=RecyclingTable())
         self.requests: list[GenerationRequest] = []

@@ -67,6 +67,23 @@ def test_every_task_is_answered_in_every_variant(looping_model: Path, data: Path
     assert run.run.systems["draftline"]["numerics"] == "int8, fp32"
 
 
+def test_records_name_the_mix(looping_model: Path, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    switches = [
+        "--numerics",
+        "nf4,llm-int8",
+        "--mixed",
+        "layers.0.*=bf16, head=fp32",
+        "--sets",
+        "single-line",
+    ]
+    assert _bench(looping_model, data, out, *switches, "--variants", "psm/all", "--no-tests") == 0
+    mix = "+layers.0.*=bf16,head=fp32"
+    assert {each.numerics for each in _answers(out)} == {"nf4" + mix, "llm-int8" + mix}
+    (run,) = load([out])
+    assert run.run.systems["draftline"]["numerics"] == f"nf4{mix}, llm-int8{mix}"
+
+
 def test_quick_and_no_tests(looping_model: Path, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     assert _bench(looping_model, data, out, "--quick", "--no-tests") == 0

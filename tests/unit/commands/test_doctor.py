@@ -24,7 +24,7 @@ from inference.diagnosis.measure import (
     Speed,
     StartUp,
 )
-from inference.diagnosis.problems import find_problems
+from inference.diagnosis.problems import Problem, find_problems
 from inference.weights import convert, store
 from lsp_server.commands import doctor
 from lsp_server.commands.doctor_report import print_report
@@ -77,6 +77,14 @@ def test_json_of_a_model(
     assert memory["need"] == memory["private"] + memory["kv_budget"]
     assert measured["start_up"]["steps"]["pack"] > 0
     assert measured["fill_in_the_middle"] is True
+    compared = {cost["numerics"]: cost for cost in measured["compared"]}
+    assert list(compared) == ["int8", "nf4", "llm-int8", "bf16", "fp32"]
+    assert [name for name, cost in compared.items() if cost["loaded"]] == ["int8"]
+    for cost in compared.values():
+        assert set(cost["linear_ms"]) == {"1", "16"} and min(cost["linear_ms"].values()) > 0
+        assert cost["reason"] == ""
+    bytes_of = {name: cost["weight_bytes"] for name, cost in compared.items()}
+    assert bytes_of["nf4"] < bytes_of["llm-int8"] < bytes_of["bf16"] < bytes_of["fp32"]
     converted = [file for file in report["files"]["stored"] if file["source"] == str(looping_model)]
     assert [file["kind"] for file in converted] == ["converted"]
 
@@ -112,6 +120,7 @@ def test_the_choice_of_kernels_is_stored_until_a_fresh_one_is_wanted(
 def test_report_for_people(tiny_home: Path, looping_model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert draftline("--model", str(looping_model), "--context", "512") == 0
     text = capfd.readouterr().out
+    assert "nf4 " in text and "16 rows:" in text and "<- loaded" in text
     for title in ("Versions", "Machine", "Files", "Choices", "Memory", "Start-up", "Speed", "Exactness"):
         assert f"{title}\n" in text
     assert "all logits have equal bits" in text
@@ -166,6 +175,11 @@ def test_missing_package(
     report = of_json(capfd)
     assert report["versions"]["a-package-nobody-has"] == ""
     assert report["problems"][0]["code"] == "package-missing"
+    monkeypatch.setattr(doctor, "PACKAGES", ("torch", "a-package-nobody-has"))
+    monkeypatch.setattr(doctor, "FOR_SOME", ("a-package-nobody-has",))
+    found: list[Problem] = []
+    doctor._versions(found)
+    assert [(problem.code, problem.severity) for problem in found] == [("package-missing", "warning")]
 
 
 def test_stale_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

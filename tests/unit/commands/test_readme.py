@@ -24,14 +24,14 @@ def test_settings_and_their_defaults() -> None:
     for key, shown in listed.items():
         default = getattr(Settings(), settings._KEYS[key][0])
         if default is None:
-            words = "none" if key == "draftModel" else "by the machine"
+            words = {"numerics": "by the device", "draftModel": "none"}.get(key, "by the machine")
         elif isinstance(default, bool):
             # A switch is off; the settings have JSON's words.
             words = "off" if key == "noCache" else str(default).lower()
         elif isinstance(default, float):
             words = f"{default:g}"
         else:
-            words = str(default) if default != frozenset() else "none"
+            words = str(default) if default not in (frozenset(), "") else "none"
         assert shown.strip().strip("`") == words, key
 
 

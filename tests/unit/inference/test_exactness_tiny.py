@@ -40,10 +40,27 @@ def _essence(results: list[dict[str, Any]]) -> list[tuple[str, list[int], str]]:
     return [(r["text"], r["token_ids"], r["logits_sha256"]) for r in results]
 
 
-@pytest.mark.parametrize("numerics", ["int8", "bf16", "fp32"])
-def test_bits_are_the_same_whatever_the_path(looping_model: Path, tiny_home: Path, numerics: str) -> None:
+@pytest.mark.parametrize(
+    ("numerics", "mixed"),
+    [
+        ("int8", ""),
+        ("nf4", ""),
+        ("llm-int8", ""),
+        ("bf16", ""),
+        ("fp32", ""),
+        ("int8", "layers.0.*=nf4,layers.1.mlp.*=llm-int8,layers.2.attn.qkv=bf16,head=fp32"),
+    ],
+)
+def test_bits_are_the_same_whatever_the_path(
+    looping_model: Path, tiny_home: Path, numerics: str, mixed: str
+) -> None:
     cases = _cases()
-    common: dict[str, Any] = {"model": str(looping_model), "numerics": numerics, "context": 3072}
+    common: dict[str, Any] = {
+        "model": str(looping_model),
+        "numerics": numerics,
+        "context": 3072,
+        "mixed": mixed,
+    }
     fresh = exactness.run(cases, draft="none", use_cache=False, **common)
     session = _session(cases)
     order = [case for case in session if not case.warming]

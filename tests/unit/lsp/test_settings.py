@@ -19,6 +19,7 @@ def test_all_keys() -> None:
     values = {
         "model": "other",
         "numerics": "bf16",
+        "mixed": " layers.0.* = fp32 ,head=bf16",
         "draft": "none",
         "draftModel": "small",
         "device": "cuda:1",
@@ -57,6 +58,7 @@ def test_all_keys() -> None:
         draft_model="small",
         kv="int8",
         kv_offload_mb=0,
+        mixed="layers.0.*=fp32,head=bf16",
     )
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
@@ -67,7 +69,10 @@ def test_all_keys() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "accepted"),
     [
-        ("numerics", "int4", "one of int8, bf16, fp16, fp32"),
+        ("numerics", "int4", "one of int8, nf4, llm-int8, bf16, fp16, fp32"),
+        ("mixed", "head", "PATTERN=NUMERICS"),
+        ("mixed", "head=int3", "PATTERN=NUMERICS"),
+        ("mixed", ["head=bf16"], "PATTERN=NUMERICS"),
         ("draft", 1, "one of none, ngram, auto"),
         ("threads", 0, "a whole number from 1"),
         ("threads", True, "a whole number"),
@@ -88,6 +93,16 @@ def test_an_invalid_value_is_named_with_what_is_accepted(key: str, value: object
     assert len(warnings) == 1
     assert f"draftline.{key} must be" in warnings[0]
     assert accepted in warnings[0]
+
+
+def test_numerics_follow_the_device_unless_they_are_chosen() -> None:
+    def numerics(**values: str) -> str:
+        return merge(Settings(), values)[0].engine_config().numerics
+
+    assert numerics() == numerics(device="cpu") == "int8"
+    assert numerics(device="cuda") == numerics(device="cuda:1") == "nf4"
+    assert numerics(device="mps") == "bf16"
+    assert numerics(device="cuda", numerics="int8") == "int8"
 
 
 def test_null_keeps_and_unknown_keys_are_reported() -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from inference import paths
-from inference.weights import catalog
+from inference.api import EngineConfig
+from inference.diagnosis import files
+from inference.weights import catalog, store
 from lsp_server.commands import model as command
 from tests.tiny_gguf import make_tiny_gguf
 from tests.unit.weights.fake_mirror import make_entry
@@ -64,6 +66,30 @@ def test_list(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = {model["name"]: model for model in json.loads(capsys.readouterr().out)}
     assert models["tiny"]["original"] == str(tiny)
     assert models["qwen2.5-coder-0.5b-instruct"]["default"]
+
+
+def test_forms_whose_names_contain_each_other_are_told_apart(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    made = {}
+    for numerics, mixed in (("int8", ""), ("llm-int8", ""), ("int8", "head=bf16"), ("int8", "head=fp32")):
+        made[numerics, mixed] = str(store.prepare("tiny", numerics, mixed=mixed).path)  # type: ignore[arg-type]
+    assert len(set(made.values())) == 4
+    for numerics in ("int8", "llm-int8"):
+        assert draftline("path", "tiny", "--numerics", numerics) == 0
+        assert capsys.readouterr().out.split() == [made[numerics, ""]]
+    assert draftline("list") == 0
+    assert "ready (int8, int8-mixed, llm-int8)" in capsys.readouterr().out
+    assert files.inspect(EngineConfig("tiny", "llm-int8")).ready
+    assert files.inspect(EngineConfig("tiny", "int8", mixed="head=bf16")).ready
+    assert not files.inspect(EngineConfig("tiny", "int8", mixed="head=fp16")).ready
+    assert not files.inspect(EngineConfig("tiny", "nf4")).ready
+    stored = {file.path: file for file in files.inspect(EngineConfig("tiny")).stored}
+    assert stored[made["int8", "head=bf16"]].numerics == "int8+head=bf16"
+    assert not any(file.stale for file in stored.values())
+    assert draftline("remove", "tiny") == 0
+    assert not any(Path(path).exists() for path in made.values())
 
 
 def test_failures_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
