@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
     from bench.soak.editor import PROMPT_TOKENS, Editor, NoFiles
     from bench.soak.verdict import summarise
     from inference.engine import Engine
+    from inference.precision import precision_of
     from lsp_server.completion.pipeline import NoSuggestion
 
     settings = settings_from(args)
@@ -106,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
         }
         facts = {
             "model": runtime.prepared.source,
-            "numerics": config.numerics,
+            "numerics": str(precision_of(config)),
             "draft": config.draft,
             "weight_bytes": runtime.decoder.weights.private_bytes,
             "kv_budget_mb": config.kv_budget_mb,

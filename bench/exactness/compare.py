@@ -13,6 +13,7 @@ from bench.exactness.variants import CHUNKS, PLAIN, THREADS, TOP_P, Variant
 from bench.records import Checked, CheckedWay
 from inference.api import EngineConfig, GenerationRequest
 from inference.generation import Generator, Outcome
+from inference.precision import precision_of
 from inference.runtime import Runtime, load_runtime
 from inference.threads import ThreadGovernor
 
@@ -41,7 +42,7 @@ class ExactnessBench:
         self._by_chunk = {chunk: _in_chunks(runtime, chunk) for chunk in CHUNKS}
         self._before: GenerationRequest | None = None
         self.promised = runtime.hardware.bit_exact
-        self.threads = THREADS if config.numerics == "int8" else ()
+        self.threads = THREADS if precision_of(config).used == {"int8"} else ()
 
     @property
     def runtime(self) -> Runtime:

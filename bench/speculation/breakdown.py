@@ -20,6 +20,7 @@ from inference.cache.kv import KvSlot
 from inference.model.config import ModelConfig
 from inference.model.fused.stack import STEPS
 from inference.model.linear import DenseLinear, Linear
+from inference.precision import precision_of
 from inference.runtime import Runtime
 
 WHOLE = "whole"
@@ -74,7 +75,7 @@ def breakdown(
                 if repeat >= 0:
                     yield Part(
                         system=system,
-                        numerics=runtime.options.numerics,
+                        numerics=str(precision_of(runtime.options)),
                         name=part.name,
                         rows=count,
                         context=behind,
