@@ -50,7 +50,7 @@ def sample(root: Path, count: int, seed: int) -> list[BenchPlace]:
     rounds = 0
     while files and len(places) < count and rounds < 20:
         for path in files:
-            place = _place_in(path, root, generator)
+            place = place_in(path, root, generator)
             if place is not None:
                 places.append(place)
                 if len(places) == count:
@@ -72,7 +72,7 @@ def source_files(root: Path) -> list[Path]:
     return found
 
 
-def _place_in(path: Path, root: Path, generator: random.Random) -> BenchPlace | None:
+def place_in(path: Path, root: Path, generator: random.Random) -> BenchPlace | None:
     """The rest of a random line taken out, the cut at any column, inside words too."""
     try:
         text = path.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ None means "not known", e.g. because a peer does not tell.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 Source = Literal["model", "cache", "none"]
 Action = Literal["type", "newline", "typo", "backspace", "move", "edit-above", "accept"]
@@ -26,7 +26,7 @@ class Run:
     """What was run, on what.
 
     Attributes:
-        bench: "latency", "speculation", "quality" or "exactness".
+        bench: the subcommand of ``draftline bench``.
         command: the command line that repeats it.
         date: ISO 8601, UTC, seconds.
         machine: cpu, cores, isa, memory_gb, os, python, torch, ... as strings or numbers.
@@ -228,6 +228,29 @@ class Prefill:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a forward pass, run alone in all layers (speculation bench).
+
+    Attributes:
+        name: "whole" for the pass itself; "qkv", "out", "gate_up", "down" and "head" for linear layers; else
+            see bench.speculation.between.
+        rows, context: of the pass.
+        bytes: read at least; ops: multiply and add counted as two; None where that is no bound.
+    """
+
+    RECORD: ClassVar[str] = "part"
+    system: str
+    numerics: str
+    name: str
+    rows: int
+    context: int
+    repeat: int
+    ms: float
+    bytes: int | None
+    ops: float | None
+
+
+@dataclass(frozen=True)
 class Memory:
     """Memory of a loaded model.
 
@@ -283,7 +306,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Compared:
-    """One prompt in one variant against the baseline (exactness bench)."""
+    """One prompt in one variant against the baseline; results of versions before ``Checked``."""
 
     RECORD: ClassVar[str] = "compared"
     path: str
@@ -301,9 +324,184 @@ class Compared:
     forwards: int
 
 
-Record: TypeAlias = Run | Key | Item | Call | Bandwidth | Forward | Prefill | Memory | Answer | Compared
+class CheckedWay(NamedTuple):
+    """One way to an answer, compared with the plain one.
+
+    Attributes:
+        limit: most tokens drafted for one forward, 0 without drafts.
+        cache, chunk, threads: see bench.exactness.variants; threads None: they were left alone.
+        widest: rows of the widest decode forward.
+    """
+
+    draft: str
+    limit: int
+    cache: str
+    chunk: int
+    threads: int | None
+    cached_tokens: int
+    drafted: int
+    accepted: int
+    forwards: int
+    widest: int
+    same_tokens: bool
+    same_logits: bool
+
+    @property
+    def same(self) -> bool:
+        """Nothing differs."""
+        return self.same_tokens and self.same_logits
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One prompt answered plainly from nothing cached, and in several other ways (exactness bench).
+
+    Attributes:
+        set: the kind of the prompt, see bench.exactness.prompts.
+        source: a place in a file or the id of a task, "" where the prompt is made up.
+        tokens: of the plain answer.
+        temperature: 0 is greedy.
+        digest: the first 16 hex digits of the SHA-256 of the plain answer's logits.
+        ways: each as the fields of ``CheckedWay`` in their order, to keep the file small.
+    """
+
+    RECORD: ClassVar[str] = "checked"
+    set: str
+    source: str
+    prompt_tokens: int
+    tokens: int
+    temperature: float
+    digest: str
+    ways: list[list[Any]]
+
+    def answers(self) -> list[CheckedWay]:
+        """The ways by the names of their fields."""
+        return [CheckedWay(*way) for way in self.ways]
+
+
+@dataclass(frozen=True)
+class Restarted:
+    """Answers after a change within a process, against those of one which never had anything else.
+
+    Attributes:
+        change: in words.
+        answers: compared; identical: of these those with the same tokens and logits.
+    """
+
+    RECORD: ClassVar[str] = "restarted"
+    change: str
+    answers: int
+    identical: int
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The process of a running engine between two requests (soak bench). Counts are of the whole run.
+
+    Attributes:
+        answered, cancelled, superseded, refused, failed: what became of the requests; refused: the queue was
+            full.
+        error: the first failure, "" if there was none.
+        ms: median of the answers since the sample before, submit to result; None if there were none.
+        waiting: most requests without an answer at once since the sample before.
+        documents: open in the editor.
+        promised_bytes: private memory that the process may take.
+        threads: of the process; python_threads: of these the interpreter's.
+        files: open descriptors. objects: that the garbage collector knows.
+    """
+
+    RECORD: ClassVar[str] = "sample"
+    requests: int
+    seconds: float
+    answered: int
+    cancelled: int
+    superseded: int
+    refused: int
+    failed: int
+    error: str
+    ms: float | None
+    waiting: int
+    documents: int
+    private_bytes: int | None
+    mapped_bytes: int | None
+    promised_bytes: int
+    threads: int
+    python_threads: int
+    files: int
+    objects: int
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One way to store and multiply the weights, in a process of its own (numerics bench).
+
+    The answers to gaps are ``Answer`` records whose ``numerics`` is this one's ``name``.
+
+    Attributes:
+        settings: the fields of EngineConfig that make it.
+        error: what failed, "" if nothing did; what was measured before is there.
+        kernel: of int8 products, None if there are none.
+        nll: sum over ``tokens`` predicted tokens of a text, in nats.
+        passes: [rows, ms] for each number of rows of a forward pass, the median over the repeats.
+        answers: token ids of the greedy answers, the same prompts in every row of the run.
+        file_bytes: the weights on disk; weight_bytes: packed copies of them in memory.
+        kv_token_bytes: keys and values of one token.
+        private_bytes, mapped_bytes: of the process after its answers.
+    """
+
+    RECORD: ClassVar[str] = "layout"
+    name: str
+    settings: dict[str, Any]
+    error: str = ""
+    kernel: str | None = None
+    bit_exact: bool | None = None
+    nll: float | None = None
+    tokens: int | None = None
+    passes: list[list[float]] = field(default_factory=list)
+    answers: list[list[int]] = field(default_factory=list)
+    file_bytes: int | None = None
+    weight_bytes: int | None = None
+    kv_token_bytes: float | None = None
+    private_bytes: int | None = None
+    mapped_bytes: int | None = None
+
+
+Record: TypeAlias = (
+    Run
+    | Key
+    | Item
+    | Call
+    | Bandwidth
+    | Forward
+    | Prefill
+    | Part
+    | Memory
+    | Answer
+    | Layout
+    | Compared
+    | Checked
+    | Restarted
+    | Sample
+)
 RECORDS: dict[str, type[Record]] = {
-    cls.RECORD: cls for cls in (Run, Key, Item, Call, Bandwidth, Forward, Prefill, Memory, Answer, Compared)
+    cls.RECORD: cls
+    for cls in (
+        Run,
+        Key,
+        Item,
+        Call,
+        Bandwidth,
+        Forward,
+        Prefill,
+        Part,
+        Memory,
+        Answer,
+        Layout,
+        Compared,
+        Checked,
+        Restarted,
+        Sample,
+    )
 }
 
 

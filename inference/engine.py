@@ -247,6 +247,9 @@ class Engine:
 
     def _load(self) -> None:
         # torch is imported here, in the thread that will use it, and never by the event loop.
+        from inference.openmp import import_torch
+
+        import_torch()
         from inference.runtime import load_runtime
 
         self._set_status(EngineStatus(EngineState.LOADING, "Loading the model.", 0.0))

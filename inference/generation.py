@@ -22,6 +22,7 @@ from inference.drafting.tree import EMPTY, Tree
 from inference.drafting.tree_drafter import TreeDrafter
 from inference.healing import Healing, Vocabulary
 from inference.model.decoder import Decoder
+from inference.model.device import synchronize
 from inference.sampling import Sampling, choose
 from inference.stops import StopChecker
 from inference.threads import ThreadGovernor
@@ -89,6 +90,10 @@ class Generator:
         self.recycling = self.memory.recycling
         self.draft_model = draft_model
 
+    def use(self, decoder: Decoder, threads: ThreadGovernor) -> None:
+        """Go on with another decoder of the same model, or other threads."""
+        self._decoder, self._threads = decoder, threads
+
     def generate(
         self,
         request: GenerationRequest,
@@ -147,6 +152,7 @@ class Generator:
         self._threads.before_forward()
         start = time.perf_counter()
         logits = self._decoder.forward(tokens, slot, logits_from, parents)
+        synchronize(self._decoder.device)
         ms = (time.perf_counter() - start) * 1000
         self._threads.after_forward(len(tokens), ms)
         return logits, ms

@@ -5,19 +5,20 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import psutil
 import torch
 
-from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest, KvNumerics
+from inference.api import Chunk, EngineConfig, FinishReason, GenerationRequest, Kernels, KvNumerics
 from inference.cache.kv import KV_BUCKET, KvSlot
 from inference.cache.offload import Parking
 from inference.cache.prefix import SlotPool
 from inference.draft_loading import DraftFiles, check_vocabularies, find_draft_model, load_draft_model
 from inference.drafting.draft_model import DraftModel
 from inference.drafting.lessons import Piece
+from inference.epochs import Epochs, numerics_key
 from inference.errors import NotEnoughMemory
 from inference.generation import Generator, Outcome
 from inference.hardware import Hardware, choose_device, probe
@@ -48,6 +49,7 @@ class Runtime:
         context: most tokens of one slot.
         load_ms: start-up breakdown by step, milliseconds.
         draft_files: of the draft model, None if there is none.
+        epoch: numerics epoch of the decoder; slots of another one are not reused.
     """
 
     options: EngineConfig
@@ -63,6 +65,10 @@ class Runtime:
     load_ms: dict[str, float] = field(default_factory=dict)
     epoch: int = 0
     draft_files: DraftFiles | None = None
+    epochs: Epochs = field(default_factory=Epochs)
+
+    def __post_init__(self) -> None:
+        self.epoch = self.epochs.enter(numerics_key(self.decoder, self.hardware))
 
     @property
     def draft_model(self) -> DraftModel | None:
@@ -107,6 +113,33 @@ class Runtime:
             memory.learn_text(piece.document, tokens)
         else:
             memory.learn_more(piece.document, tokens)
+
+    def change(self, *, threads: int | None = None, kernels: Kernels | None = None) -> None:
+        """Go on with other threads or kernels; for the worker thread, between two requests.
+
+        Answers are then those of a fresh start with them: where bits may differ, an epoch begins in which
+        caches of earlier ones are not reused. New kernels pack the weights anew, beside the old ones.
+        """
+        if threads is not None:
+            self.options = replace(self.options, threads=threads)
+            self.hardware = replace(self.hardware, threads=threads)
+            torch.set_num_threads(threads)
+        if kernels is not None and kernels != self.options.kernels:
+            self.options = replace(self.options, kernels=kernels)
+            compiled = kernels == "auto" and self.options.numerics == "int8"
+            library = compiler.load if compiled else None
+            self.hardware = probe(self.options, self.config, library)
+            with torch.inference_mode():
+                self.decoder = load_decoder(
+                    self.prepared.weights,
+                    self.config,
+                    self.hardware,
+                    max_positions=self.context,
+                    library=library,
+                    kv=self.options.kv,
+                )
+        self.generator.use(self.decoder, _governor(self.options, self.hardware))
+        self.epoch = self.epochs.enter(numerics_key(self.decoder, self.hardware))
 
     def close_document(self, document: str) -> None:
         """Forget what the caches hold of a document, and with the last one that has a slot what was learned
@@ -156,7 +189,7 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
     functions = None
     if options.kernels == "auto" and "int8" in precision.layers(config.n_layers):
         functions = _Background(compiler.load)
-    hardware = probe(options, config)
+    hardware = probe(options, config, None if functions is None else functions.result)
     clock.lap("probe")
     library = None if functions is None else functions.result
     context = plan_memory(options, config, prepared, draft_files)
@@ -173,7 +206,8 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         clock.lap("pack")
         loaded, vocabulary = words.result()
         clock.lap("tokenizer")
-        pool = _slot_pool(options, decoder, context, draft_files)
+        # Whichever decoder there is by then; see `Runtime.change`.
+        pool = _slot_pool(options, decoder, context, draft_files, lambda size: runtime.decoder.new_slot(size))
         draft_model = None
         if draft_files is not None:
 
@@ -187,10 +221,9 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
             clock.lap("draft_model")
         _warm_up(decoder)
         clock.lap("warm_up")
-    # Floating-point products may be summed in another order by another number of threads.
-    threads = ThreadGovernor(hardware.threads, enabled=precision.used == {"int8"})
+    threads = _governor(options, hardware)
     generator = Generator(decoder, loaded, vocabulary, options.prefill_chunk, context, threads, draft_model)
-    return Runtime(
+    runtime = Runtime(
         options,
         prepared,
         config,
@@ -204,6 +237,12 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
         clock.laps,
         draft_files=draft_files,
     )
+    return runtime
+
+
+def _governor(options: EngineConfig, hardware: Hardware) -> ThreadGovernor:
+    # Floating-point products may be summed in another order by another number of threads.
+    return ThreadGovernor(hardware.threads, enabled=precision_of(options).used == {"int8"})
 
 
 def plan_memory(
@@ -247,13 +286,19 @@ def slots_budget(options: EngineConfig, config: ModelConfig, draft: DraftFiles |
     return options.kv_budget_mb * MIB * KvSlot.bytes_for(config, KV_BUCKET, options.kv) // with_draft
 
 
-def _slot_pool(options: EngineConfig, decoder: Decoder, context: int, draft: DraftFiles | None) -> SlotPool:
+def _slot_pool(
+    options: EngineConfig,
+    decoder: Decoder,
+    context: int,
+    draft: DraftFiles | None,
+    create: Callable[[int], KvSlot],
+) -> SlotPool:
     position = KvSlot.bytes_for(decoder.config, KV_BUCKET, options.kv) // KV_BUCKET
     parking = None
     if decoder.device.type == "cuda" and options.kv_offload_mb:
         parking = Parking(options.kv_offload_mb * MIB)
     budget = slots_budget(options, decoder.config, draft)
-    return SlotPool(budget, context, position, decoder.new_slot, parking)
+    return SlotPool(budget, context, position, create, parking)
 
 
 def _slot_bytes(config: ModelConfig, context: int, kv: KvNumerics, draft: DraftFiles | None) -> int:

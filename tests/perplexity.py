@@ -15,7 +15,6 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 WINDOW = 1024  # tokens; every window starts from nothing
-CHUNK = 256
 
 
 def held_out_text() -> str:
@@ -44,32 +43,16 @@ def measure(
 def main(model: str, numerics: str, kv: str) -> None:
     """Answer for the text on stdin."""
     sys.path.insert(0, str(REPOSITORY))
-    import torch
-
+    from bench.numerics.perplexity import likelihood
     from inference.api import EngineConfig
     from inference.runtime import load_runtime
 
     config = EngineConfig(model=model, numerics=numerics, context=WINDOW, kv=kv)  # type: ignore[arg-type]
     runtime = load_runtime(config, lambda message, fraction: None)
-    tokens = runtime.tokenizer.encode(sys.stdin.read())
-    slot = runtime.decoder.new_slot(WINDOW)
-    nll, argmax = 0.0, []
-    with torch.inference_mode():
-        for start in range(0, len(tokens) - 1, WINDOW):
-            slot.truncate(0)
-            window = tokens[start : start + WINDOW + 1]
-            for at in range(0, min(WINDOW, len(window) - 1), CHUNK):
-                block = window[at : at + CHUNK]
-                targets = window[at + 1 : at + 1 + CHUNK]
-                logits = runtime.decoder.forward(block[: len(targets)], slot)
-                assert logits is not None
-                chance = torch.log_softmax(logits.double(), -1)
-                nll -= chance[torch.arange(len(targets)), torch.tensor(targets)].sum().item()
-                argmax += logits.argmax(-1).tolist()
+    found = likelihood(runtime.decoder, runtime.tokenizer.encode(sys.stdin.read()), WINDOW)
     kernel = runtime.hardware.int8_kernel
-    json.dump(
-        {"nll": nll, "tokens": len(argmax), "argmax": argmax, "kernel": kernel and kernel.value}, sys.stdout
-    )
+    answer = {"nll": found.nll, "tokens": found.tokens, "argmax": found.argmax}
+    json.dump({**answer, "kernel": kernel and kernel.value}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from bench.commands.common import (
 )
 from inference.api import NUMERICS
 from inference.errors import DraftlineError
+from inference.openmp import import_torch
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -191,6 +192,7 @@ def _run(
 
 def _loaded(each: Sequence[Settings], stack: ExitStack) -> list[DraftlineDecoder]:
     """All numerics at once: loaded one after the other they could not answer by turns."""
+    import_torch()
     from bench.peers.draftline_engine import DraftlineDecoder
 
     decoders = []

@@ -28,6 +28,7 @@ from bench.records import Call, Record
 from bench.speculation.extent import FULL, QUICK, SETS, TREE_WIDTH, Extent
 from inference.api import NUMERICS
 from inference.errors import DraftlineError
+from inference.openmp import import_torch
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def _run(
 ) -> int:
     """Load, measure and report; ``each`` are the settings with the numerics to measure, the first in full."""
     # Imported here: both halves and torch are needed only now.
+    import_torch()
     from bench.peers.draftline_engine import DraftlineDecoder
     from bench.speculation.session import Session, measure
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import queue
-import sys
-import threading
 from pathlib import Path
 from typing import Any, Literal
 
 from tokenizers import Tokenizer
 
 from bench.peers.base import Decoded, Decoder, PeerFailed, Prompt, Usage
-from bench.peers.child import Child
+from bench.peers.line_worker import LineWorker
 from inference.weights.source import open_source
 
 Dtype = Literal["fp32", "bf16"]
@@ -37,8 +32,7 @@ class TransformersDecoder:
 
     def __init__(self, name: str, model: Path, threads: int, dtype: Dtype = "fp32") -> None:
         self._name, self._model, self._threads, self._dtype = name, model, threads, dtype
-        self._child: Child | None = None
-        self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._worker: LineWorker | None = None
         self._facts: dict[str, Any] = {}
         self._tokenizer: Tokenizer | None = None
 
@@ -53,19 +47,10 @@ class TransformersDecoder:
         Raises:
             PeerFailed: the library cannot load it, or the process ends; with its words.
         """
-        if self._child is not None:
+        if self._worker is not None:
             return
-        root = str(Path(__file__).parents[2])
-        environment = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH")))),
-            "OMP_NUM_THREADS": str(self._threads),
-            "HF_HUB_OFFLINE": "1",
-        }
-        command = [sys.executable, "-m", "bench.peers.transformers_worker"]
-        self._child = Child(command, environment, pipes=True)
-        self._answers = queue.SimpleQueue()
-        threading.Thread(target=_read, args=(self._child, self._answers), daemon=True).start()
+        environment = {"OMP_NUM_THREADS": str(self._threads), "HF_HUB_OFFLINE": "1"}
+        self._worker = LineWorker(self._name, "bench.peers.transformers_worker", environment)
         order = {"path": str(self._model.resolve()), "dtype": self._dtype, "threads": self._threads}
         try:
             self._facts = self._ask(order, _LOAD_SECONDS)["facts"]
@@ -124,32 +109,18 @@ class TransformersDecoder:
 
     def usage(self) -> Usage:
         """Of the process."""
-        return self._child.usage() if self._child is not None else Usage(None, None, None)
+        return self._worker.usage() if self._worker is not None else Usage(None, None, None)
 
     def stop(self) -> None:
         """End the process. Idempotent."""
-        child, self._child = self._child, None
-        if child is not None:
-            child.end()
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.end()
 
     def _ask(self, order: dict[str, Any], seconds: float) -> dict[str, Any]:
-        child = self._child
-        if child is None:
+        if self._worker is None:
             raise PeerFailed(f"{self._name} is not started")
-        try:
-            child.input.write(json.dumps(order).encode("utf-8") + b"\n")
-            child.input.flush()
-            line = self._answers.get(timeout=seconds)
-        except queue.Empty:
-            raise PeerFailed(f"{self._name} has not answered for {seconds:g} s") from None
-        except OSError:
-            line = b""
-        if not line:
-            raise PeerFailed(f"{self._name} ended unexpectedly; its last lines:\n{child.last_lines()}")
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise PeerFailed(f"{self._name}: {answer['error']}")
-        return answer
+        return self._worker.ask(order, seconds)
 
     def _text(self, ids: list[int]) -> str:
         # Here and not in the process, whose memory is that of the model.
@@ -160,13 +131,3 @@ class TransformersDecoder:
 
 
 _: type[Decoder] = TransformersDecoder
-
-
-def _read(child: Child, answers: queue.SimpleQueue[bytes]) -> None:
-    """Pass lines on; an empty one says that there are no more."""
-    try:
-        for line in child.output:
-            answers.put(line)
-    except ValueError:  # closed while it was read
-        pass
-    answers.put(b"")

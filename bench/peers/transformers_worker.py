@@ -6,8 +6,6 @@ has its tokens, times and counts. ``{"error": ...}`` answers what failed. It end
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ import torch
 import transformers
 from transformers.generation.streamers import BaseStreamer
 
+from bench.peers.line_worker import serve
 from inference.weights.source import open_source, read
 
 _library: Any = transformers  # parts of it have no types
@@ -132,21 +131,15 @@ def decode(model: Any, order: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> int:
     """Load, and answer until stdin ends."""
-    # What libraries print must not come between the answers.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    model = None
-    for line in sys.stdin:
-        order = json.loads(line)
-        try:
-            if model is None:
-                model = load(order)
-                answer: dict[str, Any] = {"facts": facts(model)}
-            else:
-                answer = decode(model, order)
-        except Exception as error:  # whatever the library raises is the answer
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(answer), file=answers, flush=True)
+    loaded: list[Any] = []
+
+    def answer(order: dict[str, Any]) -> dict[str, Any]:
+        if loaded:
+            return decode(loaded[0], order)
+        loaded.append(load(order))
+        return {"facts": facts(loaded[0])}
+
+    serve(answer)
     return 0
 
 

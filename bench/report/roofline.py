@@ -179,12 +179,12 @@ class Roofline:
         floors = [self._reading_ms(prefill.weight_bytes)]
         if prefill.linear_ops is not None:
             floors += [
-                quotient(1000 * prefill.linear_ops, _operations(found, prefill.numerics))
+                quotient(1000 * prefill.linear_ops, operations(found, prefill.numerics))
                 for found in self.bandwidths
             ]
         return max((floor for floor in floors if floor is not None), default=None)
 
 
-def _operations(found: Bandwidth, numerics: str) -> float | None:
+def operations(found: Bandwidth, numerics: str) -> float | None:
     """Operations per second of the kind that the numerics use, None if that kind was not measured."""
     return {"int8": found.int8_ops_per_second, "fp32": found.float_ops_per_second}.get(numerics)

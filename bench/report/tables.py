@@ -8,10 +8,13 @@ from dataclasses import dataclass
 
 from bench.journal import RunResults
 from bench.report import (
+    breakdown,
     exactness_tables,
     latency_tables,
+    numerics_tables,
     quality_tables,
     roofline_tables,
+    soak_tables,
     speculation_tables,
 )
 from bench.report.layout import LEGEND, Table
@@ -57,7 +60,16 @@ def _section(number: int, results: RunResults) -> _Section:
         warnings = ["a quick run: it shows that everything works; its figures rest on little.", *warnings]
     return _Section(
         title(number, results),
-        [*keys, *calls, *limits, *answers, *exactness_tables.tables(results.records)],
+        [
+            *keys,
+            *calls,
+            *limits,
+            *breakdown.tables(results.records),
+            *numerics_tables.tables(results.records),
+            *answers,
+            *exactness_tables.tables(results.records),
+            *soak_tables.tables(results.records),
+        ],
         [*key_comparisons, *call_comparisons, *limit_comparisons, *answer_comparisons],
         warnings,
     )

@@ -24,6 +24,8 @@ class Extent:
         passes: over large buffers, for the floors.
         forward_rows: new tokens of a forward; forward_contexts: cached tokens of a forward of one row.
         forward_repeats: of each forward.
+        parts_rows: new tokens of a forward whose parts are timed, behind ``parts_context`` cached ones, and
+            parts_prefill: behind none, as a block of a prompt.
         prefill_tokens: of prompts read from nothing; prefill_repeats: of each.
         memory_context: tokens in the cache when memory is measured.
     """
@@ -39,6 +41,9 @@ class Extent:
     forward_rows: tuple[int, ...]
     forward_contexts: tuple[int, ...]
     forward_repeats: int
+    parts_rows: tuple[int, ...]
+    parts_context: int
+    parts_prefill: int
     prefill_tokens: tuple[int, ...]
     prefill_repeats: int
     memory_context: int
@@ -56,6 +61,9 @@ FULL = Extent(
     forward_rows=(1, 2, 4, 8, 16, 32),
     forward_contexts=(256, 1024, 2048, 3500),
     forward_repeats=9,
+    parts_rows=(1, 8, 16, 32),
+    parts_context=1024,
+    parts_prefill=512,
     prefill_tokens=(64, 128, 256, 512, 1024, 2048),
     prefill_repeats=3,
     memory_context=1024,
@@ -74,6 +82,9 @@ QUICK = Extent(
     forward_rows=(1, 4, 16),
     forward_contexts=(256, 1024),
     forward_repeats=2,
+    parts_rows=(1, 16),
+    parts_context=256,
+    parts_prefill=64,
     prefill_tokens=(64, 256),
     prefill_repeats=1,
     memory_context=256,

@@ -9,6 +9,7 @@ from bench.commands.common import Steps
 from bench.journal import Journal
 from bench.peers.base import Decoder
 from bench.peers.draftline_engine import DraftlineDecoder, limited
+from bench.speculation.breakdown import breakdown
 from bench.speculation.decode import Way, by_turns, numerics_of, warm_up, ways_of
 from bench.speculation.extent import Extent
 from bench.speculation.memory import loaded_memory, peer_memory
@@ -52,12 +53,16 @@ class Session:
         self.steps.advance()
 
     def passes(self, draftline: DraftlineDecoder) -> None:
-        """Forward passes and prefills."""
+        """Forward passes, their parts, and prefills."""
         extent, runtime, name = self.extent, draftline.runtime, draftline.name
-        self.steps.begin(f"forward passes in {draftline.numerics}", 2)
+        self.steps.begin(f"forward passes in {draftline.numerics}", 3)
         rows, contexts, repeats = extent.forward_rows, extent.forward_contexts, extent.forward_repeats
         for forward in forwards(runtime, name, rows, contexts, repeats):
             self.journal.add(forward)
+        self.steps.advance()
+        shapes = (extent.parts_rows, extent.parts_context, extent.parts_prefill)
+        for part in breakdown(runtime, name, *shapes, repeats):
+            self.journal.add(part)
         self.steps.advance()
         for prefill in prefills(runtime, name, extent.prefill_tokens, extent.prefill_repeats):
             self.journal.add(prefill)

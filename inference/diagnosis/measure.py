@@ -6,12 +6,13 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from inference.api import EngineConfig, TextCodec
 from inference.diagnosis.machine import private_bytes, resident_bytes_of
 from inference.diagnosis.numerics import NumericsCost, compare
+from inference.openmp import import_torch
 from inference.precision import precision_of
 
 if TYPE_CHECKING:
@@ -33,12 +34,20 @@ SECONDS_EACH = 4.0
 
 @dataclass(frozen=True)
 class Kernel:
-    """A candidate of the probe; ``ms`` is None if it did not run."""
+    """A candidate of the probe.
+
+    Attributes:
+        ms: for one row, None if that was not measured; see `inference.probe.race.KernelReport`.
+        row_ms: the same for each number of rows that was measured.
+        problem: why it cannot be used, "" if its values are right.
+    """
 
     name: str
     exact: bool
     ms: float | None
     chosen: bool
+    row_ms: dict[int, float] = field(default_factory=dict)
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,8 @@ class Choices:
     """What the probe chose for this machine; see `inference.hardware.Hardware`.
 
     ``compiled``: the steps between the linear layers are compiled functions; ``not_compiled`` says why not.
+    ``kernels_chosen``: "now", "never" where there is nothing to choose, or the time of the stored choice, UTC
+    and ISO 8601; ``kernels_file`` is where it is kept, "" if it is not.
     """
 
     device: str
@@ -58,6 +69,8 @@ class Choices:
     not_compiled: str
     bit_exact: bool
     notes: tuple[str, ...]
+    kernels_chosen: str = "never"
+    kernels_file: str = ""
 
 
 @dataclass(frozen=True)
@@ -162,21 +175,26 @@ def measure(
     config: EngineConfig,
     on_progress: Callable[[str, float | None], None],
     has_fim: Callable[[TextCodec], bool] = lambda codec: True,
+    fresh: bool = False,
 ) -> Measured:
     """Load the model in this thread and measure it. Never downloads if ``config`` forbids it.
 
     Args:
         has_fim: tells whether a vocabulary has a fill-in-the-middle format.
+        fresh: forget the stored choice of kernels first.
 
     Raises:
         DraftlineError: the model cannot be loaded; with the reason and the next step.
     """
-    torch_ms = _import("torch")
-    engine_ms = _import("inference.runtime")
+    torch_ms = _timed(import_torch)
+    engine_ms = _timed(lambda: importlib.import_module("inference.runtime"))
     import torch
 
+    from inference.probe import stored
     from inference.runtime import load_runtime
 
+    if fresh:
+        stored.forget()
     runtime = load_runtime(config, on_progress)
     loaded = private_bytes()
     with torch.inference_mode():
@@ -201,9 +219,9 @@ def measure(
     )
 
 
-def _import(module: str) -> float:
+def _timed(load: Callable[[], object]) -> float:
     start = time.perf_counter()
-    importlib.import_module(module)
+    load()
     return (time.perf_counter() - start) * 1000
 
 
@@ -211,10 +229,10 @@ def _choices(runtime: Runtime) -> Choices:
     hardware = runtime.hardware
     chosen = None if hardware.int8_kernel is None else hardware.int8_kernel.value
     kernels = tuple(
-        # A candidate that failed has an infinite time, which JSON does not know.
-        Kernel(r.name, r.exact, None if r.ms == float("inf") else r.ms, r.name == chosen)
+        Kernel(r.name, r.exact, r.row_ms.get(1), r.name == chosen, dict(r.row_ms), r.problem)
         for r in hardware.reports
     )
+    choice = hardware.kernel_choice
     return Choices(
         device=str(hardware.device),
         instruction_set=hardware.isa,
@@ -225,7 +243,9 @@ def _choices(runtime: Runtime) -> Choices:
         compiled=runtime.decoder.fused,
         not_compiled=runtime.decoder.note,
         bit_exact=hardware.bit_exact,
-        notes=tuple(hardware.notes),
+        notes=tuple(note for note in (*hardware.notes, runtime.decoder.graph_note) if note),
+        kernels_chosen="never" if choice is None else choice.date or "now",
+        kernels_file="" if choice is None or choice.file is None else str(choice.file),
     )
 
 

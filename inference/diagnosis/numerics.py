@@ -130,14 +130,15 @@ def linear_ms(
     import torch
 
     from inference.api import EngineConfig
-    from inference.hardware import choose_device, choose_int8_kernel
+    from inference.hardware import choose_device
     from inference.model.linear.random_weights import random_linear
+    from inference.probe.choice import choose_int8_kernel
 
     device = hardware.device
     choose_device(EngineConfig(numerics=numerics, device=device.type))
-    kernel: Int8Kernel | CompiledLinear | None = compiled or hardware.int8_kernel
-    if numerics == "int8" and kernel is None:
-        kernel = choose_int8_kernel()[0]
+    kernel: Int8Kernel | CompiledLinear = compiled or hardware.other_int8_kernel
+    if numerics == "int8" and hardware.int8_kernel is None:
+        kernel = choose_int8_kernel().kernel
 
     def part(numerics: Numerics, shape: tuple[int, int]) -> tuple[Linear, float]:
         outputs, inputs = shape
@@ -170,12 +171,10 @@ def linear_ms(
 
 
 def _ms(run: Callable[[], object], device: torch.device) -> float:
-    import torch
+    from inference.model.device import synchronize
 
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    synchronize(device)
     start = time.perf_counter()
     run()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    synchronize(device)
     return (time.perf_counter() - start) * 1000

@@ -21,6 +21,8 @@ ROOM_FACTOR = 3.0
 HIGH_PRESSURE = 10.0  # percent of the time
 # Part of a thread's core that others may use before the threads begin to wait for each other.
 CORE_SLACK = 0.3
+# What is used where nothing better is right; see `inference.model.linear.int8.Int8Kernel`.
+FALLBACK_KERNELS = ("onednn-u8-split", "float-blocks")
 
 
 @dataclass(frozen=True)
@@ -204,13 +206,12 @@ def _model(measured: Measured) -> list[Problem]:
                 "warning",
             )
         )
-    first = choices.kernels[0] if choices.kernels else None
-    if first is not None and not first.chosen:
-        chosen = next((kernel.name for kernel in choices.kernels if kernel.chosen), "none")
+    chosen = next((kernel.name for kernel in choices.kernels if kernel.chosen), "")
+    if chosen in FALLBACK_KERNELS:
         found.append(
             Problem(
                 "slow-kernel",
-                f"The fastest int8 kernel is not usable here ({choices.instruction_set}); {chosen} is used.",
+                f"No fast int8 kernel is usable here ({choices.instruction_set}); {chosen} is used.",
                 "Nothing to do on this processor; unset ONEDNN_MAX_CPU_ISA if it is set.",
                 "warning",
             )

@@ -12,8 +12,11 @@ from inference.model.config import ModelConfig
 from inference.model.elementwise import rms_norm
 from inference.model.fused.library import Library
 from inference.model.fused.stack import FusedStack
+from inference.model.graphs.capture import CudaCapture
+from inference.model.graphs.stack import FIXED_WIDTH, GraphStack
 from inference.model.layers import Layer, TorchStack
 from inference.model.linear import Linear
+from inference.model.linear.padded import PaddedLinear
 from inference.model.rope import RopeTable
 from inference.model.tree import shape_of
 
@@ -68,11 +71,26 @@ class Decoder:
         self.note = note
         self.kv = kv
         rope = RopeTable(config, max_positions, device)
-        self._stack: TorchStack | FusedStack
-        if library is not None:
+        self._head: Linear | PaddedLinear = weights.head
+        self._stack: TorchStack | FusedStack | GraphStack
+        if device.type == "cuda":
+            eager = TorchStack(config, weights.layers, rope, attention_tiles)
+            self._stack = GraphStack(config, weights.layers, rope, CudaCapture(device), eager)
+            self._head = PaddedLinear(weights.head, FIXED_WIDTH)
+        elif library is not None:
             self._stack = FusedStack(config, weights.layers, rope, library)
         else:
             self._stack = TorchStack(config, weights.layers, rope, attention_tiles)
+
+    def measure_steps(self, laps: torch.Tensor | None) -> None:
+        """Add the seconds of each compiled step to ``laps``, see `FusedStack.laps`; None ends it."""
+        assert isinstance(self._stack, FusedStack)
+        self._stack.laps = laps
+
+    @property
+    def graph_note(self) -> str:
+        """Why forwards on a GPU are not recorded, "" if they are or there is none; known after the first."""
+        return self._stack.note if isinstance(self._stack, GraphStack) else ""
 
     def new_slot(self, capacity: int) -> KvSlot:
         """Empty buffers for ``capacity`` tokens."""
@@ -115,5 +133,5 @@ class Decoder:
         if logits_from is None:
             return None
         x = rms_norm(x[logits_from:], self.weights.final_norm, config.rms_eps)
-        logits = self.weights.head(x)
+        logits = self._head(x)
         return logits if config.logits_scaling == 1.0 else logits / config.logits_scaling

@@ -29,6 +29,7 @@ from inference.model.linear import (
     Nf4Linear,
 )
 from inference.model.linear.compiled import fits
+from inference.model.linear.int8 import Int8Kernel
 from inference.weights.pages import drop_pages
 
 
@@ -94,9 +95,11 @@ def _functions(hardware: Hardware, library: Callable[[], Library] | None) -> tup
         functions = library()
     except NoCompiler as error:
         return None, str(error)
-    if not functions.parallel and hardware.threads > 1:
+    if not functions.usable(hardware.threads):
         return None, "the C compiler has no threads in common with torch"
     wrong = product_fault(functions)
+    if not wrong and hardware.int8_kernel is not Int8Kernel.COMPILED:
+        wrong = "other products are faster on this machine"
     return (None, wrong) if wrong else (functions, "")
 
 
@@ -162,4 +165,4 @@ class _Reader:
         scale = self.tensor(name + ".scale")
         if self._functions is not None and fits(weight):
             return CompiledLinear(weight, scale, bias, self._functions, self._arena)
-        return Int8Linear(weight, scale, bias, self._hardware.int8_kernel)
+        return Int8Linear(weight, scale, bias, self._hardware.other_int8_kernel)

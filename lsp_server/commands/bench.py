@@ -11,7 +11,7 @@ from inference.errors import DraftlineError
 from lsp_server.commands.switches import WrongUsage
 
 # In the order in which help lists them.
-BENCHES = ("latency", "speculation", "quality", "exactness", "report")
+BENCHES = ("latency", "speculation", "quality", "exactness", "numerics", "soak", "report")
 
 
 def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

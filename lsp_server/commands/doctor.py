@@ -63,6 +63,9 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         " seconds. Downloads nothing. Exit status 1 if something keeps Draftline from working.",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--fresh", action="store_true", help="forget the stored choice of int8 kernels and probe again"
+    )
     add_switches(parser)
 
 
@@ -77,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     with clean_stdout() as out:
         console = Console(file=sys.stderr, highlight=False)
         with console.status("Looking at this machine.") as status:
-            report = examine(config, python_ms, lambda message, _: status.update(message))
+            report = examine(config, python_ms, lambda message, _: status.update(message), fresh=args.fresh)
         if args.json:
             print(json.dumps(as_json(report), ensure_ascii=False), file=out)
         else:
@@ -86,16 +89,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def examine(
-    config: EngineConfig, python_ms: float, on_progress: Callable[[str, float | None], None]
+    config: EngineConfig,
+    python_ms: float,
+    on_progress: Callable[[str, float | None], None],
+    fresh: bool = False,
 ) -> Report:
-    """Look at everything; errors of the model become problems."""
+    """Look at everything; errors of the model become problems.
+
+    Args:
+        fresh: probe the kernels again, whatever is stored.
+    """
     found: list[Problem] = []
     versions = _versions(found)
     host = machine.look(paths.home())
     measured = None
     if not any(problem.severity == "error" for problem in found):
         try:
-            measured = measure(config, on_progress, lambda codec: find_format(codec) is not None)
+            measured = measure(config, on_progress, lambda codec: find_format(codec) is not None, fresh)
         except DraftlineError as error:
             found.append(failure(error))
         except (ImportError, OSError, RuntimeError) as error:

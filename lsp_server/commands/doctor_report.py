@@ -10,7 +10,7 @@ from rich.text import Text
 from inference.weights.disk import megabytes
 
 if TYPE_CHECKING:
-    from inference.diagnosis.measure import Measured
+    from inference.diagnosis.measure import Kernel, Measured
     from lsp_server.commands.doctor import Report
 
 _STYLES = {"error": "bold red", "warning": "yellow", "note": "cyan"}
@@ -92,12 +92,11 @@ def _choices(measured: Measured) -> list[tuple[str, str]]:
         ("threads", str(choices.threads)),
         ("numerics", choices.numerics),
     ]
-    for kernel in choices.kernels:
-        time = "did not run" if kernel.ms is None else f"{kernel.ms:.2f} ms"
-        verdict = "exact" if kernel.exact else "WRONG VALUES"
-        rows.append(
-            ("int8 kernel", f"{kernel.name}: {verdict}, {time}{'  <- used' if kernel.chosen else ''}")
-        )
+    rows += [("int8 kernel", _kernel(kernel)) for kernel in choices.kernels]
+    if choices.kernels:
+        when = "now" if choices.kernels_chosen == "now" else f"on {choices.kernels_chosen}, checked now"
+        where = choices.kernels_file or "nowhere"
+        rows.append(("chosen", f"{when}; stored in {where}"))
     steps = "compiled functions" if choices.compiled else f"torch's operations: {choices.not_compiled}"
     rows.append(("other steps", steps))
     if not choices.compiled:
@@ -105,6 +104,18 @@ def _choices(measured: Measured) -> list[tuple[str, str]]:
     rows.append(("bit-exact", "yes, by the probe" if choices.bit_exact else "not promised"))
     rows += [("note", note) for note in choices.notes]
     return rows
+
+
+def _kernel(kernel: Kernel) -> str:
+    used = "  <- used" if kernel.chosen else ""
+    if not kernel.exact:
+        problem = "WRONG VALUES" if kernel.problem in ("", "wrong values") else kernel.problem
+        return f"{kernel.name}: {problem}{used}"
+    if not kernel.row_ms:
+        return f"{kernel.name}: exact, not timed{used}"
+    times = " / ".join(f"{ms:.2f}" for ms in kernel.row_ms.values())
+    widths = " / ".join(map(str, kernel.row_ms))
+    return f"{kernel.name}: exact, {times} ms for {widths} rows{used}"
 
 
 def _memory(report: Report, measured: Measured) -> list[tuple[str, str]]:

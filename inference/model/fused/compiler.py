@@ -70,7 +70,7 @@ def compiled() -> Path:
     native = "-mcpu=native" if platform.machine() in ("arm64", "aarch64") else "-march=native"
     key = hashlib.sha256()
     version = _run([*compiler, "--version"])
-    for part in (*compiler, *_FLAGS, native, *_SOURCES.values(), version, processor(), _features()):
+    for part in (*compiler, *_FLAGS, native, *_SOURCES.values(), version, processor(), features()):
         key.update(part.encode() + b"\0")
     for name in _SOURCES:
         key.update((_HERE / name).read_bytes())
@@ -100,7 +100,7 @@ def _check_owner(path: Path) -> None:
             raise NoCompiler(f"{place} belongs to somebody else or can be written by others")
 
 
-def _features() -> str:
+def features() -> str:
     """What tells processors apart that have one name, or none: a library must not meet an older one."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").split("\n\n")[0]

@@ -5,6 +5,10 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
+#ifdef _OPENMP
+int omp_get_thread_num(void); /* compilers without a thread library of their own lack its header */
+#endif
 
 /* The functions of the other files. */
 void draftline_quantize(const float *x, int rows, int n, uint8_t *q, float *scale);
@@ -54,7 +58,25 @@ struct block {
   float *scale, *y, *query, *mixed, *work;
   uint8_t *q;
   int64_t unit, work_size; /* of attention */
+  double *laps;            /* seconds of each step of run_layer, added up over layers; NULL for not wanted */
 };
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* The first thread's clock; all threads have passed the barrier of the step before. */
+static void lap(const struct block *b, int step, double *last) {
+  if (!b->laps) return;
+#ifdef _OPENMP
+  if (omp_get_thread_num()) return;
+#endif
+  double time = now();
+  b->laps[step] += time - *last;
+  *last = time;
+}
 
 static void product(const struct linear *linear, const struct block *b) {
   draftline_product(b->q, (int)b->rows, linear->inputs, linear->outputs, linear->weight, linear->offset,
@@ -63,23 +85,34 @@ static void product(const struct linear *linear, const struct block *b) {
 
 static void run_layer(const struct model *m, const struct layer *layer, int index, const struct block *b) {
   int rows = (int)b->rows;
+  double last = b->laps ? now() : 0.0;
   float *keys = b->keys[index], *values = b->values[index];
   float *key_scales = b->key_scales ? b->key_scales[index] : NULL;
   float *value_scales = b->value_scales ? b->value_scales[index] : NULL;
   draftline_add_norm(b->x, index ? b->y : NULL, b->scale, rows, m->hidden, layer->attention_norm, m->eps, b->q,
                      b->scale);
+  lap(b, 0, &last);
   product(&layer->qkv, b);
+  lap(b, 1, &last);
   draftline_rotate(b->y, b->scale, layer->qkv.bias, rows, m->heads, m->kv_heads, m->dim, b->cosine, b->sine,
                    b->depth, b->query, keys, values, b->capacity, b->first, key_scales, value_scales);
+  lap(b, 2, &last);
   draftline_attention(b->query, keys, values, rows, m->heads, m->kv_heads, m->dim, b->capacity, b->first,
                       m->factor, (int)b->unit, b->work, b->work_size, b->mixed, b->depth, b->path,
                       key_scales, value_scales);
+  lap(b, 3, &last);
   draftline_quantize(b->mixed, rows, m->heads * m->dim, b->q, b->scale);
+  lap(b, 4, &last);
   product(&layer->out, b);
+  lap(b, 5, &last);
   draftline_add_norm(b->x, b->y, b->scale, rows, m->hidden, layer->mlp_norm, m->eps, b->q, b->scale);
+  lap(b, 6, &last);
   product(&layer->gate_up, b);
+  lap(b, 7, &last);
   draftline_silu(b->y, b->scale, rows, m->inner, b->q, b->scale);
+  lap(b, 8, &last);
   product(&layer->down, b);
+  lap(b, 9, &last);
 }
 
 /* All layers. */

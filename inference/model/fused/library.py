@@ -88,6 +88,7 @@ class BlockStruct(ctypes.Structure):
         ("q", _P),
         ("unit", _J),
         ("work_size", _J),
+        ("laps", _P),
     )
 
 
@@ -114,6 +115,10 @@ class Library:
         self.parallel = bool(library.draftline_parallel())
         self._work = library.draftline_attention_work
         self._work.argtypes, self._work.restype = (_I, _I, _I, _I, _J), _J
+
+    def usable(self, threads: int) -> bool:
+        """Whether it can work with so many threads."""
+        return self.parallel or threads == 1
 
     def attention_work(self, heads: int, kv_heads: int, dim: int, block: int, positions: int) -> int:
         """Floats of work space that one thread needs."""

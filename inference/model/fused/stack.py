@@ -17,6 +17,8 @@ from inference.model.tree import TreeShape
 
 # Rows that share the keys of one pass in the cache; fewer where that would leave threads without work.
 BLOCK = 8
+# What forward.c measures, in its order.
+STEPS = ("norm", "qkv", "rotate", "attention", "quantize", "out", "norm 2", "gate_up", "silu", "down")
 MAX_INNER, MAX_DIM, DIM_STEP = 65536, 256, 64  # the limits of rows.c and attention.c
 
 
@@ -61,7 +63,11 @@ def _plain(tensor: torch.Tensor, size: int) -> bool:
 
 
 class FusedStack:
-    """Runs the layers. The same contract as `inference.model.layers.TorchStack`, and trees."""
+    """Runs the layers. The same contract as `inference.model.layers.TorchStack`, and trees.
+
+    Attributes:
+        laps: float64 [len(STEPS)], to which the seconds of each step are added; None: nothing is measured.
+    """
 
     def __init__(
         self, config: ModelConfig, layers: tuple[Layer, ...], rope: RopeTable, library: Library
@@ -71,6 +77,7 @@ class FusedStack:
         self._rope = rope
         self._library = library
         self._work = torch.empty(0)
+        self.laps: torch.Tensor | None = None
         self._structs = (LayerStruct * len(layers))(*(_struct(layer) for layer in layers))
         self._model = ModelStruct(
             self._structs,
@@ -119,6 +126,7 @@ class FusedStack:
             quantized.data_ptr(),
             unit,
             work_size,
+            None if self.laps is None else self.laps.data_ptr(),
         )
         self._library.layers(ctypes.byref(self._model), ctypes.byref(block), threads)
         return x

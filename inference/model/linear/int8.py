@@ -17,8 +17,9 @@ ZERO_POINT = 128  # unsigned activations: q + 128 in 1 .. 255
 
 
 class Int8Kernel(str, Enum):
-    """How the integer product is computed; `inference.hardware` chooses by a probe of values.
+    """How the integer product is computed; `inference.probe` chooses by values, then by time.
 
+    COMPILED: `inference.model.linear.compiled`, by the C compiler of the machine.
     ONEDNN: one u8 x s8 product. Exact on AMX and wherever there is VNNI.
     ONEDNN_SPLIT: without VNNI, sums of two adjacent u8 x s8 products saturate in 16 bits. Splitting the
         activation into its low 7 bits and its top bit keeps every pair below 2 * 127 * 127 < 2**15;
@@ -27,6 +28,7 @@ class Int8Kernel(str, Enum):
         processors on which the other two are missing or wrong.
     """
 
+    COMPILED = "compiled"
     ONEDNN = "onednn-u8"
     ONEDNN_SPLIT = "onednn-u8-split"
     FLOAT = "float-blocks"

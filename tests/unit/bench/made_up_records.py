@@ -5,7 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from bench.journal import RunResults
-from bench.records import Answer, Call, Compared, Forward, Item, Key, Memory, Prefill, Record, Run
+from bench.records import (
+    Answer,
+    Call,
+    Compared,
+    Forward,
+    Item,
+    Key,
+    Layout,
+    Memory,
+    Part,
+    Prefill,
+    Record,
+    Run,
+    Sample,
+)
 
 
 def run(*records: Record, bench: str = "latency", name: str = "a", **changes: Any) -> RunResults:
@@ -170,3 +184,57 @@ def compared(draft: str = "auto", **changes: Any) -> Compared:
         "forwards": 6,
     }
     return Compared(draft=draft, **{**values, **changes})
+
+
+def sample(**changes: Any) -> Sample:
+    """After 100 requests, of which 20 were not answered."""
+    values: dict[str, Any] = {
+        "requests": 100,
+        "seconds": 8.0,
+        "answered": 80,
+        "cancelled": 10,
+        "superseded": 10,
+        "refused": 0,
+        "failed": 0,
+        "error": "",
+        "ms": 60.0,
+        "waiting": 3,
+        "documents": 4,
+        "private_bytes": 900_000_000,
+        "mapped_bytes": 200_000_000,
+        "promised_bytes": 1_400_000_000,
+        "threads": 12,
+        "python_threads": 5,
+        "files": 30,
+        "objects": 400_000,
+    }
+    return Sample(**{**values, **changes})
+
+
+def layout(name: str = "int8", **changes: Any) -> Layout:
+    values: dict[str, Any] = {
+        "settings": {"numerics": name},
+        "nll": 200.0,
+        "tokens": 100,
+        "passes": [[1, 20.0]],
+        "answers": [[1, 2]],
+        "file_bytes": 800_000_000,
+        "weight_bytes": 494_000_000,
+        "kv_token_bytes": 24_576.0,
+        "private_bytes": 900_000_000,
+        "mapped_bytes": 300_000_000,
+    }
+    return Layout(name=name, **{**values, **changes})
+
+
+def part(name: str, ms: float, **changes: Any) -> Part:
+    values: dict[str, Any] = {
+        "system": "draftline",
+        "numerics": "int8",
+        "rows": 1,
+        "context": 1024,
+        "repeat": 0,
+        "bytes": None,
+        "ops": None,
+    }
+    return Part(name=name, ms=ms, **{**values, **changes})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bench.records import Bandwidth
+from bench.report import breakdown
 from bench.report.roofline import Roofline
 from bench.report.roofline_tables import tables
-from tests.unit.bench.made_up_records import forward, memory, prefill
+from tests.unit.bench.made_up_records import forward, memory, part, prefill
 
 # 500 MB in 25 ms.
 MACHINE = Bandwidth(bytes_per_second=20e9, threads=2, int8_ops_per_second=400e9, float_ops_per_second=100e9)
@@ -81,3 +82,23 @@ def test_tables_of_what_there_is() -> None:
     found, _ = tables([memory()])
     assert [table.title for table in found] == ["Numerics", "Memory"]
     assert found[1].rows[0] == ("draftline", "auto", "4096", "820", "–", "494", "100")
+
+
+def test_parts_of_a_forward_and_the_rest() -> None:
+    records = [
+        MACHINE,
+        *(part("whole", ms, repeat=n) for n, ms in enumerate((28.0, 30.0, 50.0))),
+        part("qkv", 12.0, bytes=200_000_000, ops=1e9),  # reading 10 ms, computing 2.5 ms
+        part("down", 9.0, bytes=20_000_000, ops=2e9),  # reading 1 ms, computing 5 ms
+        part("attention", 3.0, bytes=20_000_000, ops=0.2e9),  # in float32: 2 ms
+        part("whole", 90.0, rows=512, context=0),
+    ]
+    found = {(cost.rows, cost.name): cost for cost in breakdown.costs(records)}
+    assert found[1, "whole"].ms == 30.0 and found[1, "whole"].floor_ms is None
+    assert found[1, "qkv"].floor_ms == pytest.approx(10.0) and found[1, "qkv"].share == pytest.approx(0.4)
+    assert found[1, "down"].floor_ms == pytest.approx(5.0)
+    assert found[1, "attention"].floor_ms == pytest.approx(2.0)
+    assert found[1, "rest"].ms == pytest.approx(6.0) and found[512, "rest"].ms == 90.0
+    (table,) = breakdown.tables(records)
+    assert [row[3] for row in table.rows] == ["whole", "qkv", "down", "attention", "rest", "whole", "rest"]
+    assert breakdown.tables([MACHINE]) == []

@@ -12,13 +12,13 @@ import torch
 from bench.journal import RunResults, load
 from bench.peers.base import Decoded, PeerFailed, Prompt, Usage
 from bench.peers.draftline_engine import DraftlineDecoder
-from bench.records import Bandwidth, Call, Forward, Memory, Prefill
+from bench.records import Bandwidth, Call, Forward, Memory, Part, Prefill
 from bench.report.speculation import by_drafter
 from bench.speculation import extent as extents
 from inference.drafting.model_worth import Costs, ModelWorth
 from inference.model.decoder import Decoder
 from lsp_server.cli import main
-from tests.tiny_models import make_drafter
+from tests.tiny_models import make_drafter, make_tiny
 from tests.unit.bench.quality_tasks import write_tasks
 
 ROOT = Path(__file__).parents[3]
@@ -180,6 +180,35 @@ def test_floors_forwards_prefills_and_memory(looping_model: Path, tmp_path: Path
         assert each.weight_bytes == blocks + 512 * 64
         assert (each.private_bytes or 0) > each.weight_bytes and (each.kv_bytes or 0) > 0
         assert each.context == quick.memory_context
+
+
+@pytest.mark.parametrize("kernels", ["auto", "torch"])
+def test_parts_of_a_forward(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, kernels: str) -> None:
+    # Heads of the size that the compiled functions take.
+    model = make_tiny(
+        tmp_path_factory.mktemp("wide"), hidden_size=128, num_attention_heads=2, num_key_value_heads=1
+    )
+    out = tmp_path / "out.jsonl"
+    assert _bench(model, out, "--quick", "--sets", "fresh", "--no-sweep", "--kernels", kernels) == 0
+    parts = [record for record in _results(out).records if isinstance(record, Part)]
+    quick = extents.QUICK
+    shapes = {(rows, quick.parts_context) for rows in quick.parts_rows} | {(quick.parts_prefill, 0)}
+    assert {(part.rows, part.context) for part in parts} == shapes
+    names = ["whole", "qkv", "out", "gate_up", "down", "head", "attention", "row steps"]
+    assert [part.name for part in parts] == names * len(shapes) * quick.forward_repeats
+    assert all(part.ms > 0 for part in parts)
+    found = {(part.name, part.rows): part for part in parts}
+    assert found["qkv", 16].ops == 2 * 16 * 3 * 128 * 256
+    assert found["qkv", 1].bytes == 3 * (128 + 2 * 4) * 256  # with float32 scales and biases
+    assert found["head", 16].ops == 2 * 16 * 512 * 128
+    assert found["head", 64].ops == 2 * 512 * 128, "a block of a prompt needs one row's logits"
+    assert found["attention", 1].bytes == 3 * 2 * 4 * 64 * 257
+    assert found["attention", 1].ops == 4 * 3 * 128 * 257
+    assert (
+        _results(out)
+        .run.systems["draftline"]["other_steps"]
+        .startswith("compiled" if kernels == "auto" else "torch")
+    )
 
 
 def test_the_sweep_keeps_to_its_limits(looping_model: Path, tmp_path: Path) -> None:

@@ -89,6 +89,34 @@ def test_json_of_a_model(
     assert [file["kind"] for file in converted] == ["converted"]
 
 
+def test_the_choice_of_kernels_is_stored_until_a_fresh_one_is_wanted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    looping_model: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DRAFTLINE_HOME", str(tmp_path))
+    switches = ("--model", str(looping_model), "--context", "512")
+
+    def chosen(*more: str) -> dict[str, Any]:
+        assert draftline("--json", *switches, *more) == 0
+        choices = of_json(capfd)["measured"]["choices"]
+        assert isinstance(choices, dict)
+        return choices
+
+    first, again = chosen(), chosen()
+    assert first["kernels_chosen"] == "now" and first["kernels_file"].startswith(str(tmp_path))
+    assert again["kernels_chosen"].startswith("20") and again["kernels"] == first["kernels"]
+    used = next(kernel for kernel in first["kernels"] if kernel["chosen"])
+    assert used["exact"] and used["problem"] == ""
+    assert {"1", "8", "16", "32", "128"} >= set(used["row_ms"])
+    assert draftline(*switches) == 0
+    text = capfd.readouterr().out
+    assert f"on {again['kernels_chosen']}, checked now; stored in {first['kernels_file']}" in text
+    assert f"{used['name']}: exact" in text and "<- used" in text
+    assert chosen("--fresh")["kernels_chosen"] == "now"
+
+
 def test_report_for_people(tiny_home: Path, looping_model: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert draftline("--model", str(looping_model), "--context", "512") == 0
     text = capfd.readouterr().out
@@ -282,7 +310,8 @@ def test_report_with_everything_wrong_can_be_printed() -> None:
     text = out.getvalue()
     for problem in problems:
         assert problem.code in text and problem.next_step in text
-    assert "[x]" in text and "OTHER BITS" in text and "NOT WRITABLE" in text
+    for words in ("[x]", "onednn-u8: exact, not timed", "OTHER BITS", "NOT WRITABLE"):
+        assert words in text
     json.dumps(doctor.as_json(report), allow_nan=False)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from inference.hardware import choose_int8_kernel, exact_product
 from inference.model.linear.int8 import Int8Kernel, Int8Linear, quantize_rows
+from inference.probe.choice import choose_int8_kernel
+from inference.probe.values import exact_product
 
 
 def test_quantisation_error_is_at_most_half_a_step() -> None:
@@ -20,9 +23,9 @@ def test_quantisation_error_is_at_most_half_a_step() -> None:
 
 @pytest.mark.parametrize("kernel", [Int8Kernel.ONEDNN_SPLIT, Int8Kernel.FLOAT, None])
 @pytest.mark.parametrize("size", [(96, 64), (344, 128), (896, 4864)])
-def test_kernels_are_exact(kernel: Int8Kernel | None, size: tuple[int, int]) -> None:
+def test_kernels_are_exact(tiny_home: Path, kernel: Int8Kernel | None, size: tuple[int, int]) -> None:
     """ONEDNN_SPLIT and FLOAT hold anywhere; None stands for this machine's choice."""
-    chosen = kernel or choose_int8_kernel()[0]
+    chosen = kernel or choose_int8_kernel().kernel
     generator = torch.Generator().manual_seed(3)
     weight = torch.randint(-127, 128, size, dtype=torch.int8, generator=generator)
     weight[::3] = weight[::3].abs()  # sums of one sign saturate 16-bit accumulators
@@ -35,13 +38,14 @@ def test_kernels_are_exact(kernel: Int8Kernel | None, size: tuple[int, int]) -> 
         assert torch.equal(linear(x[:rows]), expected[:rows])
 
 
-def test_the_probe_refuses_wrong_values(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_refuses_wrong_values(tiny_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     right = Int8Linear._onednn
 
     def saturating(self: Int8Linear, q: torch.Tensor, zero_point: int, scale: torch.Tensor) -> torch.Tensor:
         return right(self, q, zero_point, scale).clamp(-100.0, 100.0)
 
     monkeypatch.setattr(Int8Linear, "_onednn", saturating)
-    kernel, reports = choose_int8_kernel()
-    assert kernel is Int8Kernel.FLOAT
-    assert [report.exact for report in reports] == [False, False, True]
+    choice = choose_int8_kernel()
+    assert choice.kernel is Int8Kernel.FLOAT
+    exact = {report.name: report.exact for report in choice.reports}
+    assert not exact["onednn-u8"] and not exact["onednn-u8-split"] and exact["float-blocks"]

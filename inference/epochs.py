@@ -1,0 +1,52 @@
+"""Numerics epochs: which keys and values may be mixed with which forward passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.hardware import Hardware
+from inference.model.decoder import Decoder
+from inference.model.linear import CompiledLinear, Int8Linear
+
+
+@dataclass(frozen=True)
+class NumericsKey:
+    """What the bits of keys, values and logits depend on, beside model and prompt.
+
+    The int8 kernel is no part of it: only kernels that give the exact integer sums are ever used.
+
+    Attributes:
+        steps: what computes the steps between the linear layers.
+        threads: None where sums are integers; sums of floats may be cut among threads in other ways.
+    """
+
+    device: str
+    steps: str
+    attention_tiles: tuple[int, ...]
+    threads: int | None
+
+
+def numerics_key(decoder: Decoder, hardware: Hardware) -> NumericsKey:
+    """Of this decoder on this machine."""
+    weights = decoder.weights
+    linears = [
+        linear for layer in weights.layers for linear in (layer.qkv, layer.out, layer.gate_up, layer.down)
+    ]
+    exact_sums = all(isinstance(linear, (CompiledLinear, Int8Linear)) for linear in [*linears, weights.head])
+    return NumericsKey(
+        str(decoder.device),
+        "compiled" if decoder.fused else "torch",
+        hardware.attention_tiles,
+        None if exact_sums else hardware.threads,
+    )
+
+
+class Epochs:
+    """Numbers numerics. Coming back to earlier ones makes what is left of their caches valid again."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[NumericsKey, int] = {}
+
+    def enter(self, key: NumericsKey) -> int:
+        """The epoch of these numerics."""
+        return self._numbers.setdefault(key, len(self._numbers))
