@@ -104,7 +104,7 @@ def choose_device(config: EngineConfig) -> torch.device:
             )
         bitsandbytes()
     device = torch.device(kind)
-    for numerics in sorted(used & DTYPES.keys()):
+    for numerics in sorted(used & set(DTYPES)):
         if not computes(device, DTYPES[numerics]):
             raise UnsupportedNumerics(
                 f"The {kind} device of this machine cannot compute in {numerics}.", "Add --numerics fp16."

@@ -126,7 +126,7 @@ class Runtime:
             torch.set_num_threads(threads)
         if kernels is not None and kernels != self.options.kernels:
             self.options = replace(self.options, kernels=kernels)
-            compiled = kernels == "auto" and self.options.numerics == "int8"
+            compiled = kernels == "auto" and "int8" in precision_of(self.options).used
             library = compiler.load if compiled else None
             self.hardware = probe(self.options, self.config, library)
             with torch.inference_mode():

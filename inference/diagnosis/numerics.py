@@ -136,9 +136,10 @@ def linear_ms(
 
     device = hardware.device
     choose_device(EngineConfig(numerics=numerics, device=device.type))
-    kernel: Int8Kernel | CompiledLinear = compiled or hardware.other_int8_kernel
-    if numerics == "int8" and hardware.int8_kernel is None:
-        kernel = choose_int8_kernel().kernel
+    kernel: Int8Kernel | CompiledLinear | None = compiled
+    if numerics == "int8" and kernel is None:
+        known = hardware.int8_kernel is not None
+        kernel = hardware.other_int8_kernel if known else choose_int8_kernel().kernel
 
     def part(numerics: Numerics, shape: tuple[int, int]) -> tuple[Linear, float]:
         outputs, inputs = shape
