@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 
@@ -19,7 +19,7 @@ from bench.speculation.roofline import random_tokens
 from inference.cache.kv import KvSlot
 from inference.model.config import ModelConfig
 from inference.model.fused.stack import STEPS
-from inference.model.linear import DenseLinear, Linear
+from inference.model.linear import Linear
 from inference.precision import precision_of
 from inference.runtime import Runtime
 
@@ -140,13 +140,8 @@ def _linears(name: str, linears: Sequence[Linear], rows: int) -> _Timed:
 
 
 def _size(linear: Linear) -> tuple[int, int, int]:
-    """Outputs, inputs, and bytes of the weight."""
-    if isinstance(linear, DenseLinear):
-        outputs, inputs = linear.weight.shape
-        return outputs, inputs, linear.weight.nbytes
-    sized: Any = linear
-    outputs, inputs = sized.out_features, sized.in_features
-    return outputs, inputs, linear.private_bytes or outputs * inputs
+    """Outputs, inputs, and bytes that one pass reads."""
+    return linear.out_features, linear.in_features, linear.weight_bytes
 
 
 def _attention(config: ModelConfig, rows: int, context: int) -> tuple[int, float]:

@@ -172,12 +172,10 @@ def linear_ms(
 
 
 def _ms(run: Callable[[], object], device: torch.device) -> float:
-    import torch
+    from inference.model.device import synchronize
 
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    synchronize(device)
     start = time.perf_counter()
     run()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    synchronize(device)
     return (time.perf_counter() - start) * 1000

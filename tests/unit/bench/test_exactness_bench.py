@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +86,10 @@ def test_changes_of_kernels_and_threads(looping_model: Path, tiny_home: Path, tm
 def test_other_numerics_and_mixes_pass_too(looping_model: Path, tiny_home: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     assert _bench(looping_model, out, "--numerics", "llm-int8", "--mixed", "layers.1.*=nf4", "--quick") == 0
-    lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    facts = lines[0]["systems"]["draftline"]
+    results, checked = _results(out)
+    facts = results.run.systems["draftline"]
     assert facts["numerics"] == "llm-int8+layers.1.*=nf4" and facts["promised"]
-    ways = [way for record in _results(out)[1] for way in record.answers()]
+    ways = [way for record in checked for way in record.answers()]
     assert ways and all(way.same for way in ways)
 
 

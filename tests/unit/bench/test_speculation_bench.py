@@ -198,7 +198,8 @@ def test_parts_of_a_forward(tmp_path_factory: pytest.TempPathFactory, tmp_path: 
     assert [part.name for part in parts] == names * len(shapes) * quick.forward_repeats
     assert all(part.ms > 0 for part in parts)
     found = {(part.name, part.rows): part for part in parts}
-    assert found["qkv", 16].ops == 2 * 16 * 3 * 128 * 256 and found["qkv", 1].bytes == 3 * 128 * 256
+    assert found["qkv", 16].ops == 2 * 16 * 3 * 128 * 256
+    assert found["qkv", 1].bytes == 3 * (128 + 2 * 4) * 256  # with float32 scales and biases
     assert found["head", 16].ops == 2 * 16 * 512 * 128
     assert found["head", 64].ops == 2 * 512 * 128, "a block of a prompt needs one row's logits"
     assert found["attention", 1].bytes == 3 * 2 * 4 * 64 * 257
