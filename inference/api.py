@@ -36,8 +36,8 @@ class EngineConfig:
     Attributes:
         model: catalog name, a ``.gguf`` file or a directory in transformers layout.
         threads: OpenMP threads; None chooses by the cores of the machine.
-        kernels: "auto" compiles the steps between the linear layers where there is a C compiler; "torch"
-            uses torch's operations. Their bits differ.
+        kernels: "auto" compiles the integer products and the steps between them where there is a C compiler;
+            "torch" uses those of oneDNN and torch. Their bits differ.
         context: tokens of prompt and answer together that one slot holds.
         kv_budget_mb: MiB for all KV slots together, on the device; decides how many documents stay warm.
         prefill_chunk: prompt tokens per forward pass.

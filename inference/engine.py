@@ -209,8 +209,16 @@ class Engine:
         """Forget what the caches hold of a document."""
         with self._changed:
             self._lessons.drop(document)
+            # Their text must not be read once it is forgotten.
+            late = [pending for pending in self._waiting if document and pending.request.document == document]
+            for pending in late:
+                self._waiting.remove(pending)
             self._closed_documents.append(document)
+            if document and self._running is not None and self._running.request.document == document:
+                self._running.interrupt(FinishReason.CANCELLED)
             self._changed.notify()
+        for pending in late:
+            pending.resolve_unstarted(FinishReason.CANCELLED)
 
     def close(self) -> None:
         """Stop the worker; waiting and running requests end as CANCELLED. Idempotent."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from inference.hardware import Hardware
 from inference.model.decoder import Decoder
 from inference.model.linear import CompiledLinear, Int8Linear
+from inference.model.linear.int8 import Int8Kernel
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,12 @@ def numerics_key(decoder: Decoder, hardware: Hardware) -> NumericsKey:
     linears = [
         linear for layer in weights.layers for linear in (layer.qkv, layer.out, layer.gate_up, layer.down)
     ]
+    # Its sums are rounded to float32 in between.
+    split = any(getattr(linear, "kernel", None) is Int8Kernel.ONEDNN_SPLIT for linear in linears)
     exact_sums = all(isinstance(linear, (CompiledLinear, Int8Linear)) for linear in [*linears, weights.head])
     return NumericsKey(
         str(decoder.device),
-        "compiled" if decoder.fused else "torch",
+        ("compiled" if decoder.fused else "torch") + (" split" if split else ""),
         hardware.attention_tiles,
         None if exact_sums else hardware.threads,
     )

@@ -176,8 +176,9 @@ class Generator:
         if self.draft_model is not None:
             model = DraftModelDrafter(self.draft_model, self.planner, request, slot, cached, stopped)
             model.extend(list(prompt))
-        memory, document = self.memory, request.document if reuse else ""
         hint = request.source_hint
+        # A kept automaton holds only what is new of a prompt, so a hint would point elsewhere.
+        memory, document = self.memory, request.document if reuse and hint is None else ""
         guesses = TreeDrafter(
             lambda: memory.history(document, prompt),
             memory,
@@ -223,7 +224,8 @@ class _Run:
         self._sent_ids = 0
         limit = DRAFT_LIMIT if draft == "auto" else UNPLANNED_LIMIT
         self._draft_limit = limit if request.draft_limit is None else min(request.draft_limit, DRAFT_LIMIT)
-        self._room = generator._context - len(request.prompt)
+        self._context = generator._context
+        self._room = self._context - len(request.prompt)
         self._limit = min(request.max_new_tokens, self._room)
         self._deadline = (
             None
@@ -257,7 +259,8 @@ class _Run:
         """One forward: the last token with a tree of guesses behind it."""
         slot, outcome = self._slot, self._outcome
         start = slot.length
-        left, room = self._limit - len(self._ids) - 1, slot.capacity - start - 1
+        # A slot is longer than a context that is no whole number of buckets.
+        left, room = self._limit - len(self._ids) - 1, min(slot.capacity, self._context) - start - 1
         healing = bool(self._healing.missing)
         limit = min(self._draft_limit, room)
         tree = EMPTY if healing else self._drafter.propose(limit, left)
@@ -266,19 +269,15 @@ class _Run:
         if reason is not None:
             return reason
         fed = [self._ids[-1], *tree.tokens]
-        logits, ms = self._forward(fed, slot, 0, [-1, *(parent + 1 for parent in tree.parents)])
-        assert logits is not None
-        self._planner.observe(len(fed), ms)
-        outcome.forwards += 1
-        outcome.drafted += len(tree)
-        chosen = self._choose(logits, tree)
-        if not healing:  # else it was not the model's free choice
-            self._drafter.verified(fed, chosen)
+        try:
+            logits, chosen = self._verify(fed, tree, healing)
+        except BaseException:
+            slot.truncate(min(start, slot.length))  # rows of a tree must not be taken for a chain
+            raise
         rows = [0, *(node + 1 for node in tree.taken(chosen))]
         slot.keep(start, rows)
         right = len(rows) - 1
-        source, match = (tree.sources[0], self._drafter.match) if len(tree) else ("none", 0)
-        outcome.steps.append(Step(source, match, len(tree), right, len(fed), ms))
+        outcome.steps[-1] = outcome.steps[-1]._replace(accepted=right)
         for at, row in enumerate(rows):
             self._hash(logits[row : row + 1])
             outcome.accepted += at < right
@@ -286,6 +285,22 @@ class _Run:
             if reason is not None:
                 break
         return reason
+
+    def _verify(self, fed: list[int], tree: Tree, healing: bool) -> tuple[torch.Tensor, list[int]]:
+        """The logits [rows, vocab] of one forward, and the token that each row chooses."""
+        outcome = self._outcome
+        parents = [-1, *(parent + 1 for parent in tree.parents)]
+        logits, ms = self._forward(fed, self._slot, 0, parents)
+        assert logits is not None
+        self._planner.observe(len(fed), ms)
+        outcome.forwards += 1
+        outcome.drafted += len(tree)
+        source, match = (tree.sources[0], self._drafter.match) if len(tree) else ("none", 0)
+        outcome.steps.append(Step(source, match, len(tree), 0, len(fed), ms))
+        chosen = self._choose(logits, tree)
+        if not healing:  # else it was not the model's free choice
+            self._drafter.verified(fed, chosen)
+        return logits, chosen
 
     def _choose(self, logits: torch.Tensor, tree: Tree = EMPTY) -> list[int]:
         if self._healing.missing:

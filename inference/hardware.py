@@ -54,7 +54,8 @@ class Hardware:
         """The one of torch, for what the compiled one cannot take."""
         if self.int8_kernel not in (None, Int8Kernel.COMPILED):
             return self.int8_kernel
-        right = [r for r in self.reports if r.exact and r.name != Int8Kernel.COMPILED.value]
+        others = [r for r in self.reports if r.exact and r.name != Int8Kernel.COMPILED.value]
+        right = [report for report in others if not report.gave_up] or others
         return Int8Kernel(min(right, key=lambda report: report.ms).name) if right else Int8Kernel.FLOAT
 
 

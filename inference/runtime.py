@@ -127,7 +127,7 @@ class Runtime:
         if kernels is not None and kernels != self.options.kernels:
             self.options = replace(self.options, kernels=kernels)
             compiled = kernels == "auto" and "int8" in precision_of(self.options).used
-            library = compiler.load if compiled else None
+            library = _Background(compiler.load).result if compiled else None
             self.hardware = probe(self.options, self.config, library)
             with torch.inference_mode():
                 self.decoder = load_decoder(

@@ -62,8 +62,7 @@ class DraftlineServer(LanguageServer):
         self.status.engine_changed(status)
         self.load_progress.update(status)
         if status.state is EngineState.READY:
-            for uri in self.store.uris:
-                self.learn(uri)
+            self.learn_all()
         if status.state is EngineState.FAILED:
             self.say(f"Draftline: {status.message} {status.next_step}".strip(), types.MessageType.Error)
 
@@ -109,8 +108,16 @@ class DraftlineServer(LanguageServer):
         if engine is None or self.store.version(uri) is None:
             return
         snapshot = self.store.get(uri).snapshot()
-        if self.refusal(snapshot) is None:
+        refusal = self.refusal(snapshot)
+        if refusal is None:
             engine.learn(uri, snapshot.lf(0, len(snapshot.lines)))
+        elif refusal is Reason.DISABLED:
+            engine.close_document(uri)
+
+    def learn_all(self) -> None:
+        """The same for all open documents, as rules or settings may have changed."""
+        for uri in list(self.store.uris):
+            self.learn(uri)
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
         """A reason not to answer for a stored document."""
@@ -191,16 +198,21 @@ def _did_close(ls: DraftlineServer, params: types.DidCloseTextDocumentParams) ->
 
 def _did_save(ls: DraftlineServer, params: types.DidSaveTextDocumentParams) -> None:
     """What is saved is worth guessing from. Announced also because some clients save only where it is."""
-    ls.learn(params.text_document.uri)
+    if params.text_document.uri.endswith("ignore"):  # an ignore file, perhaps
+        ls.learn_all()
+    else:
+        ls.learn(params.text_document.uri)
 
 
 async def _did_change_configuration(ls: DraftlineServer, params: types.DidChangeConfigurationParams) -> None:
     asked = await _configuration(ls)
     ls.configure(ls.initial, params.settings if asked is None else asked)
+    ls.learn_all()
 
 
 def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
     _set_roots(ls)
+    ls.learn_all()
 
 
 async def _inline_completion(

@@ -111,12 +111,18 @@ class SlotPool:
             donor = None
         if target is not None:
             target.truncate(has)
+        given = 0 if donor is None else reusable(donor)
+        del slots, own  # what must give way is to be free while its successor is made
         slot = self._provide(target, donor, capacity)
-        cached = reusable(slot)
-        slot.truncate(cached)
-        if donor is not None and donor is not slot:
-            cached = reusable(donor)
-            slot.copy_rows(donor, cached)
+        if slot is donor:
+            cached = given
+            slot.truncate(cached)
+        else:
+            cached = has if slot is target else 0
+            slot.truncate(cached)
+            if donor is not None:
+                cached = given
+                slot.copy_rows(donor, cached)
         slot.epoch = epoch
         slot.document = document
         slot.last_used = self._clock
@@ -160,7 +166,7 @@ class SlotPool:
         The best one after all, if others would have to give way to a new one.
         """
         if len(own) >= SLOTS_PER_DOCUMENT:
-            return min(own, key=lambda slot: slot.last_used)
+            return min(own[:-1], key=lambda slot: slot.last_used)
         return None if self.used + capacity * self._position_bytes <= self.budget else own[-1]
 
     def _provide(self, target: KvSlot | None, donor: KvSlot | None, capacity: int) -> KvSlot:
@@ -201,6 +207,7 @@ class SlotPool:
             self.slots.remove(oldest)
             if self._parking is not None:
                 self._parking.park(oldest, keep)
+            del oldest
         return True
 
     def _allocate(self, action: Callable[[], T], keep: tuple[KvSlot, ...]) -> T:
@@ -222,6 +229,7 @@ class SlotPool:
                         "Close programs, or lower --kv-budget or --context.",
                     ) from error
                 self.slots.remove(oldest)
+                del oldest
 
     def _oldest(self, keep: tuple[KvSlot, ...]) -> KvSlot | None:
         idle = [slot for slot in self.slots if slot not in keep]

@@ -71,9 +71,10 @@ class CostCurve:
 
     def _redraw(self) -> None:
         shape = self._shape
-        heights = [1.0]
-        for height in shape[1:]:
-            heights.append(max(height, heights[-1]))
+        # Written back: a knot below the one before it would have to climb before anything is seen of it.
+        for knot in range(1, len(shape)):
+            shape[knot] = max(shape[knot], shape[knot - 1])
+        heights = shape
         relative = [0.0, 1.0]
         slopes = []
         for knot in range(1, len(KNOTS)):

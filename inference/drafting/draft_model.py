@@ -21,6 +21,7 @@ from inference.drafting.base import NOTHING, Proposal
 from inference.drafting.model_worth import LEAST_CHANCE, SHORT, Ask, Costs
 from inference.drafting.planner import Planner
 from inference.model.decoder import Decoder
+from inference.model.device import synchronize
 from inference.sampling import Sampling, filtered, gumbel_noise
 
 # Answers that profit from text read once, where the target has most of the prompt from an earlier request:
@@ -240,6 +241,7 @@ class DraftModelDrafter:
         assert self._slot is not None
         begin = time.perf_counter()
         logits = self._model.decoder.forward(tokens, self._slot, len(tokens) - 1 if wanted else None)
+        synchronize(self._model.decoder.device)
         self._planner.model.observe(len(tokens), (time.perf_counter() - begin) * 1000)
         return logits
 

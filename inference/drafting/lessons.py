@@ -24,20 +24,26 @@ class Lessons:
     def __init__(self) -> None:
         # What is left of each text, and whether it has been begun.
         self._waiting: dict[str, tuple[str, bool]] = {}
+        self._known: dict[str, int] = {}  # hash of the text that was put last
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
     def put(self, document: str, text: str) -> None:
         """Read a text in place of what is known or waiting of the document; of a long one the beginning."""
+        text = text[:MAX_CHARS]
+        if self._known.get(document) == hash(text):
+            return
         self.drop(document)
-        self._waiting[document] = text[:MAX_CHARS], False
+        self._known[document] = hash(text)
+        self._waiting[document] = text, False
         while len(self._waiting) > MAX_TEXTS:
-            del self._waiting[next(iter(self._waiting))]
+            self.drop(next(iter(self._waiting)))
 
     def drop(self, document: str) -> None:
-        """Do not read a document any more."""
+        """Do not read a document any more; what was read of it counts as forgotten."""
         self._waiting.pop(document, None)
+        self._known.pop(document, None)
 
     def take(self) -> Piece:
         """The next piece, cut behind a line where there is one. Something must be waiting."""

@@ -121,6 +121,8 @@ class Decoder:
         if not 0 < rows <= min(slot.capacity, self.max_positions) - first:
             # Compiled functions would read and write beyond the ends.
             raise ValueError(f"{rows} rows do not fit behind {first} of {slot.capacity} positions")
+        if parents is not None and len(parents) != rows:
+            raise ValueError(f"{len(parents)} parents of {rows} rows")
         tree = None if parents is None else shape_of(parents)
         if tree is not None and not self.trees:
             raise ValueError("this decoder runs chains only")

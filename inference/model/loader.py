@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from inference.api import KvNumerics
 from inference.errors import CorruptFile, NotEnoughMemory
@@ -66,7 +66,7 @@ def load_decoder(
             embed = reader.tensor("embed.weight")
             head: Linear = reader.linear("head") if reader.has("head.weight") else DenseLinear(embed)
             weights = Weights(embed, tuple(layers), reader.tensor("final_norm.weight"), head)
-    except (KeyError, OSError) as error:
+    except (KeyError, OSError, SafetensorError) as error:
         raise CorruptFile(
             f"{weights_file} is damaged: {error}",
             f"Delete {weights_file.parent}; it is made again at the next start.",
@@ -97,9 +97,12 @@ def _functions(hardware: Hardware, library: Callable[[], Library] | None) -> tup
         return None, str(error)
     if not functions.usable(hardware.threads):
         return None, "the C compiler has no threads in common with torch"
-    wrong = product_fault(functions)
-    if not wrong and hardware.int8_kernel is not Int8Kernel.COMPILED:
-        wrong = "other products are faster on this machine"
+    if hardware.int8_kernel is not Int8Kernel.COMPILED:
+        return None, "other products are faster on this machine, or these are wrong"
+    try:
+        wrong = product_fault(functions)
+    except MemoryError:
+        wrong = "there is no memory to check them"
     return (None, wrong) if wrong else (functions, "")
 
 

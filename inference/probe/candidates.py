@@ -51,7 +51,7 @@ def _linear(kernel: Int8Kernel) -> Callable[[torch.Tensor, torch.Tensor, GetLibr
 
 def _compiled(weight: torch.Tensor, scale: torch.Tensor, library: GetLibrary) -> Product:
     assert library is not None
-    return CompiledLinear(weight, scale, None, library(), Arena())
+    return CompiledLinear(weight, scale, None, library(), Arena(0))
 
 
 def _has_compiled(library: GetLibrary) -> bool:

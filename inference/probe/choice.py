@@ -63,7 +63,8 @@ def choose_int8_kernel(
     name = candidates[-1].name if best is None else best.name
     kernel = next(candidate.kernel for candidate in candidates if candidate.name == name)
     file = None
-    if not all(report.row_ms for report in reports if report.exact):
+    running = [report for report in reports if report.exact and not report.gave_up]
+    if len(running) > 1 and not all(report.row_ms for report in running):
         notes.append("The machine was too busy to time all kernels: they are probed again at the next start.")
     elif best is not None:
         if stored.write(key, name, reports):

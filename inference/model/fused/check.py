@@ -38,7 +38,7 @@ def product_fault(library: Library) -> str | None:
         weight = torch.randint(-127, 128, (outputs, inputs), generator=generator, dtype=torch.int8)
         weight[0] = 127  # sums as large as they get
         scale = torch.rand(outputs, generator=generator)
-        linear = CompiledLinear(weight, scale, None, library, Arena())
+        linear = CompiledLinear(weight, scale, None, library, Arena(0))
         for rows in _WIDTHS:
             q = torch.randint(1, 256, (rows, inputs), generator=generator).to(torch.uint8)
             q[0] = 255

@@ -75,7 +75,7 @@ def compiled() -> Path:
     for name in _SOURCES:
         key.update((_HERE / name).read_bytes())
     library = paths.kernels_dir() / f"{key.hexdigest()[:16]}.so"
-    if not library.is_file():
+    if not library.is_file() or stat.S_IMODE(library.stat().st_mode) & (stat.S_IWGRP | stat.S_IWOTH):
         # GNU's OpenMP calls are answered by the library that torch has loaded: one pool of threads
         # for both. Other compilers call a library of their own, which would bring a second pool.
         # On macOS torch brings the library that clang's calls need, and symbols are looked up there.
@@ -133,6 +133,7 @@ def _compile(command: list[str], threads: list[str], library: Path) -> None:
             built = Path(scratch) / "built.so"
             lookup = ["-undefined", "dynamic_lookup"] if sys.platform == "darwin" else []
             _run([*command, "-shared", *lookup, *objects, "-o", str(built), "-lm"])
+            os.chmod(built, 0o700)  # whatever the user's mask is, see _check_owner
             os.replace(built, library)  # whole or not at all, also when two processes compile
     except OSError as error:
         raise NoCompiler(f"the result cannot be stored: {error}") from error

@@ -40,6 +40,7 @@ class CompiledLinear:
         library: Library,
         arena: Arena,
     ) -> None:
+        weight = weight.contiguous()
         self.out_features, self.in_features = weight.shape
         self.scale = scale.contiguous()
         self.bias = None if bias is None else bias.contiguous()
@@ -48,7 +49,7 @@ class CompiledLinear:
         self._packed = arena.allocate(blocks * BLOCK * self.in_features)
         self._offset = torch.empty(self.out_features, dtype=torch.int32)
         library.pack(
-            weight.contiguous().data_ptr(), self.out_features, self.in_features,
+            weight.data_ptr(), self.out_features, self.in_features,
             self._packed.data_ptr(), self._offset.data_ptr(),
         )  # fmt: skip
         self.struct = LinearStruct(
@@ -62,7 +63,7 @@ class CompiledLinear:
 
     def like(self, weight: torch.Tensor, scale: torch.Tensor) -> CompiledLinear:
         """Another layer with the same functions and memory of its own."""
-        return CompiledLinear(weight, scale, None, self._library, Arena())
+        return CompiledLinear(weight, scale, None, self._library, Arena(0))
 
     @property
     def weight_bytes(self) -> int:
@@ -88,9 +89,10 @@ class CompiledLinear:
 
         By the calling thread alone.
         """
+        q = q.contiguous()
         y = torch.empty(q.shape[0], self.out_features)
         self._library.product(
-            q.contiguous().data_ptr(), q.shape[0], self.in_features, self.out_features,
+            q.data_ptr(), q.shape[0], self.in_features, self.out_features,
             self._packed.data_ptr(), self._offset.data_ptr(), self.scale.data_ptr(), y.data_ptr(),
         )  # fmt: skip
         return y

@@ -11,6 +11,10 @@ import pytest
 import torch
 
 from inference.api import EngineConfig, GenerationRequest
+from inference.drafting.planner import Planner
+from inference.drafting.tree import Tree
+from inference.drafting.tree_drafter import TreeDrafter
+from inference.generation import Outcome
 from inference.model.attention import attend, plan_rows
 from inference.model.elementwise import rms_norm, silu_times
 from inference.model.fused import compiler
@@ -171,6 +175,43 @@ def test_rows_of_a_tree_have_the_bits_of_chains(wide_model: Path) -> None:
             if path == kept:
                 plain = decoder.forward([5], fresh)
                 assert plain is not None and after is not None and torch.equal(plain, after)
+
+
+@needs_compiler
+def test_wide_trees_up_to_the_end_of_the_context(wide_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = EngineConfig(model=str(wide_model), context=600, threads=2)
+    loaded = load_runtime(config, lambda message, fraction: None)
+    fan = Tree(tuple(range(31)), (-1,) * 31, (0.5,) * 31, ("suffix",) * 31)
+    monkeypatch.setattr(TreeDrafter, "propose", lambda self, limit: fan.head(limit))
+    monkeypatch.setattr(Planner, "width", lambda self, tree: len(tree))
+    request = GenerationRequest(tuple(range(20, 60)) * 14, max_new_tokens=64, digest_logits=True)
+
+    def answer(draft: Any) -> Outcome:
+        fresh = replace(request, draft=draft, use_cache=False)
+        return loaded.run(fresh, lambda chunk: None, lambda: None)
+
+    plain, drafted = answer("none"), answer("auto")
+    assert len(plain.token_ids) == 40 and drafted.drafted > 31
+    assert drafted.token_ids == plain.token_ids and drafted.logits_sha256 == plain.logits_sha256
+
+
+def test_a_fault_in_a_forward_leaves_no_tree_behind(
+    wide_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = runtime(wide_model)
+    request = GenerationRequest(tuple(range(20, 60)), document="a.py", max_new_tokens=8, digest_logits=True)
+    plain = loaded.run(replace(request, draft="none"), lambda chunk: None, lambda: None)
+    with monkeypatch.context() as patch:
+        fan = Tree((1, 2, 3), (-1, -1, 0), (0.5,) * 3, ("suffix",) * 3)
+        patch.setattr(TreeDrafter, "propose", lambda self, limit: fan.head(limit))
+        patch.setattr(Planner, "width", lambda self, tree: len(tree))
+        patch.setattr(Planner, "observe", lambda self, rows, ms: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            loaded.run(request, lambda chunk: None, lambda: None)
+    (slot,) = loaded.slots.slots
+    assert slot.tokens == list(request.prompt)
+    again = loaded.run(request, lambda chunk: None, lambda: None)
+    assert again.logits_sha256 == plain.logits_sha256
 
 
 def test_bad_trees() -> None:
