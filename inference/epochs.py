@@ -14,10 +14,10 @@ from inference.model.linear.int8 import Int8Kernel
 class NumericsKey:
     """What the bits of keys, values and logits depend on, beside model and prompt.
 
-    The int8 kernel is no part of it: only kernels that give the exact integer sums are ever used.
+    Of the int8 kernels only the split one counts: the others all give the exact integer sums.
 
     Attributes:
-        steps: what computes the steps between the linear layers.
+        steps: what computes the steps between the linear layers, and whether the products are split ones.
         threads: None where sums are integers; sums of floats may be cut among threads in other ways.
     """
 
@@ -30,9 +30,7 @@ class NumericsKey:
 def numerics_key(decoder: Decoder, hardware: Hardware) -> NumericsKey:
     """Of this decoder on this machine."""
     weights = decoder.weights
-    linears = [
-        linear for layer in weights.layers for linear in (layer.qkv, layer.out, layer.gate_up, layer.down)
-    ]
+    linears = weights.layer_linears
     # Its sums are rounded to float32 in between.
     split = any(getattr(linear, "kernel", None) is Int8Kernel.ONEDNN_SPLIT for linear in linears)
     exact_sums = all(isinstance(linear, (CompiledLinear, Int8Linear)) for linear in [*linears, weights.head])

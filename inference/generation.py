@@ -270,14 +270,17 @@ class _Run:
             return reason
         fed = [self._ids[-1], *tree.tokens]
         try:
-            logits, chosen = self._verify(fed, tree, healing)
+            logits, chosen, ms = self._verify(fed, tree, healing)
         except BaseException:
             slot.truncate(min(start, slot.length))  # rows of a tree must not be taken for a chain
             raise
         rows = [0, *(node + 1 for node in tree.taken(chosen))]
         slot.keep(start, rows)
         right = len(rows) - 1
-        outcome.steps[-1] = outcome.steps[-1]._replace(accepted=right)
+        outcome.forwards += 1
+        outcome.drafted += len(tree)
+        source, match = (tree.sources[0], self._drafter.match) if len(tree) else ("none", 0)
+        outcome.steps.append(Step(source, match, len(tree), right, len(fed), ms))
         for at, row in enumerate(rows):
             self._hash(logits[row : row + 1])
             outcome.accepted += at < right
@@ -286,21 +289,16 @@ class _Run:
                 break
         return reason
 
-    def _verify(self, fed: list[int], tree: Tree, healing: bool) -> tuple[torch.Tensor, list[int]]:
-        """The logits [rows, vocab] of one forward, and the token that each row chooses."""
-        outcome = self._outcome
+    def _verify(self, fed: list[int], tree: Tree, healing: bool) -> tuple[torch.Tensor, list[int], float]:
+        """The logits [rows, vocab] of one forward, the token that each row chooses, and its milliseconds."""
         parents = [-1, *(parent + 1 for parent in tree.parents)]
         logits, ms = self._forward(fed, self._slot, 0, parents)
         assert logits is not None
         self._planner.observe(len(fed), ms)
-        outcome.forwards += 1
-        outcome.drafted += len(tree)
-        source, match = (tree.sources[0], self._drafter.match) if len(tree) else ("none", 0)
-        outcome.steps.append(Step(source, match, len(tree), 0, len(fed), ms))
         chosen = self._choose(logits, tree)
         if not healing:  # else it was not the model's free choice
             self._drafter.verified(fed, chosen)
-        return logits, chosen
+        return logits, chosen, ms
 
     def _choose(self, logits: torch.Tensor, tree: Tree = EMPTY) -> list[int]:
         if self._healing.missing:

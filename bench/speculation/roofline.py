@@ -40,9 +40,7 @@ class LinearLayers:
     """
 
     def __init__(self, weights: Weights) -> None:
-        blocks: list[Linear] = [
-            linear for layer in weights.layers for linear in (layer.qkv, layer.out, layer.gate_up, layer.down)
-        ]
+        blocks = weights.layer_linears
         self._linears = [*blocks, weights.head]
         self._inputs = [linear.in_features for linear in self._linears]
         self.weights = sum(_numbers(linear) for linear in blocks)

@@ -8,6 +8,7 @@ import torch
 
 from inference.api import KvNumerics
 from inference.cache import int8_rows
+from inference.common_prefix import common_prefix
 from inference.model.config import ModelConfig
 
 # Attention always runs over a multiple of this many positions, so that its shape (and with it the
@@ -77,11 +78,7 @@ class KvSlot:
 
     def common_prefix(self, prompt: tuple[int, ...]) -> int:
         """Number of leading tokens stored here that equal the prompt's."""
-        limit = min(len(self.tokens), len(prompt))
-        for i in range(limit):
-            if self.tokens[i] != prompt[i]:
-                return i
-        return limit
+        return common_prefix(self.tokens, prompt)
 
     def truncate(self, length: int) -> None:
         """Forget everything from position ``length`` on. O(1): buffers are overwritten later."""

@@ -103,7 +103,7 @@ def other_bytes(weights: Weights) -> int:
     tensors: list[torch.Tensor | None] = [weights.final_norm]
     for layer in weights.layers:
         tensors += [layer.attn_norm, layer.mlp_norm, layer.q_norm, layer.k_norm]
-        linears: tuple[Any, ...] = (layer.qkv, layer.out, layer.gate_up, layer.down)
+        linears: tuple[Any, ...] = layer.linears
         tensors += [linear.bias for linear in linears]
     return sum(tensor.nbytes for tensor in tensors if tensor is not None)
 
@@ -112,8 +112,7 @@ def _compiled(weights: Weights) -> CompiledLinear | None:
     """A layer whose int8 products are compiled functions, if the loaded model has one."""
     from inference.model.linear.compiled import CompiledLinear
 
-    linears = [linear for layer in weights.layers for linear in (layer.qkv, layer.out)]
-    return next((linear for linear in linears if isinstance(linear, CompiledLinear)), None)
+    return next((linear for linear in weights.layer_linears if isinstance(linear, CompiledLinear)), None)
 
 
 def linear_ms(

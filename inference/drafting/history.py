@@ -9,8 +9,8 @@ makes it too long it is built anew. So appending is all that the automaton must 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
 
+from inference.common_prefix import common_prefix
 from inference.drafting.suffix_automaton import SuffixAutomaton
 
 MAX_DOCUMENTS = 4  # some 0.5 kB per token each
@@ -36,7 +36,7 @@ class Histories:
             automaton, start = SuffixAutomaton(), 0
         else:
             automaton, before = kept
-            start = max(_common_prefix(before, prompt) - JOINT, 0)
+            start = max(common_prefix(before, prompt) - JOINT, 0)
             if len(automaton) + len(prompt) - start > len(prompt) + SLACK:
                 automaton, start = SuffixAutomaton(), 0
         automaton.extend(list(prompt[start:]))
@@ -53,15 +53,3 @@ class Histories:
     def clear(self) -> None:
         """Drop everything."""
         self._known.clear()
-
-
-def _common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        # Slices are compared in C; halving costs no more than twice their length.
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -33,14 +33,7 @@ class SuffixIndex:
             ends.setdefault((sequence[i - 1], sequence[i]), []).append(i + 1)
 
     def propose(self, limit: int) -> Proposal:
-        """The continuation of the longest match."""
-        return self.lookup(limit)[0]
-
-    def verified(self, fed: list[int], chosen: list[int]) -> None:
-        """Nothing to learn: the text says it all."""
-
-    def lookup(self, limit: int) -> tuple[Proposal, int]:
-        """The continuation of the longest match, and the index where it begins.
+        """The continuation of the longest match.
 
         A match that runs into the end of the sequence is continued by its own draft, so that a
         period shorter than the draft (indentation, tables) repeats.
@@ -48,7 +41,7 @@ class SuffixIndex:
         sequence = self.tokens
         size = len(sequence)
         if limit <= 0 or size < MIN_MATCH + 1:
-            return NOTHING, 0
+            return NOTHING
         candidates = self._ends.get((sequence[-2], sequence[-1]), ())
         best, best_length = -1, 0
         for end in reversed(candidates[-MAX_CANDIDATES - 1 :]):
@@ -60,11 +53,11 @@ class SuffixIndex:
                 if length >= MAX_MATCH:
                     break
         if best_length < MIN_MATCH:
-            return NOTHING, 0
+            return NOTHING
         draft: list[int] = []
         for i in range(best, best + limit):
             draft.append(sequence[i] if i < size else draft[i - size])
-        return Proposal(tuple(draft), best_length, "suffix"), best
+        return Proposal(tuple(draft), best_length, "suffix")
 
     def _match_length(self, end: int, beat: int) -> int:
         """How many tokens before ``end`` equal the ending; 0 early if it cannot beat ``beat``."""

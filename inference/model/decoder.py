@@ -31,10 +31,14 @@ class Weights:
     head: Linear
 
     @property
+    def layer_linears(self) -> list[Linear]:
+        """The linear layers of all layers; the head is none of them."""
+        return [linear for layer in self.layers for linear in layer.linears]
+
+    @property
     def private_bytes(self) -> int:
         """Packed copies; tensors used from the mapped file are not counted."""
-        linears = [m for layer in self.layers for m in (layer.qkv, layer.out, layer.gate_up, layer.down)]
-        return sum(m.private_bytes for m in [*linears, self.head])
+        return sum(linear.private_bytes for linear in [*self.layer_linears, self.head])
 
 
 class Decoder:

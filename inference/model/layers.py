@@ -28,6 +28,11 @@ class Layer:
     gate_up: Linear
     down: Linear
 
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """All linear layers, in the order of their use."""
+        return self.qkv, self.out, self.gate_up, self.down
+
 
 class TorchStack:
     """Runs the layers on any device and in any numerics.

@@ -133,7 +133,7 @@ class FusedStack:
 
 
 def _struct(layer: Layer) -> LayerStruct:
-    linears = (_compiled(linear).struct for linear in (layer.qkv, layer.out, layer.gate_up, layer.down))
+    linears = (_compiled(linear).struct for linear in layer.linears)
     return LayerStruct(layer.attn_norm.data_ptr(), layer.mlp_norm.data_ptr(), *linears)
 
 
