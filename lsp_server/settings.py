@@ -24,7 +24,7 @@ from inference.api import (
     default_numerics,
 )
 from inference.precision import Precision
-from lsp_server.completion.pipeline import CompletionOptions
+from lsp_server.completion.options import CompletionOptions
 
 SECTION = "draftline"
 
@@ -46,6 +46,7 @@ class Settings:
         max_lines: lines of a suggestion, 0 for no limit.
         debounce_ms: milliseconds an automatic request waits after the last edit.
         disabled_languages: LSP language identifiers without suggestions.
+        disabled_filters: names of filters and stop rules that are left out.
         allow_download: consent to fetch missing weights.
         replace_suffix: the client replaces text after the cursor when an item's range says so.
     """
@@ -70,6 +71,7 @@ class Settings:
     debounce_ms: int = 30
     enable: bool = True
     disabled_languages: frozenset[str] = frozenset()
+    disabled_filters: frozenset[str] = frozenset()
     allow_download: bool = False
     replace_suffix: bool = False
     kv_numerics: KvNumerics = "fp32"
@@ -105,6 +107,7 @@ class Settings:
             seed=self.seed,
             use_cache=not self.no_cache,
             replaces_rest=self.replace_suffix,
+            filters_off=self.disabled_filters,
         )
 
     def answers(self, language_id: str) -> bool:
@@ -176,10 +179,13 @@ def _device(value: object) -> str:
     raise BadValue("one of cpu, cuda, mps")
 
 
-def _languages(value: object) -> frozenset[str]:
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
-        return frozenset(value)
-    raise BadValue("a list of language identifiers")
+def _names(what: str) -> Callable[[object], frozenset[str]]:
+    def read(value: object) -> frozenset[str]:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return frozenset(value)
+        raise BadValue(f"a list of {what}")
+
+    return read
 
 
 def _number(value: object) -> float:
@@ -230,7 +236,8 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "maxLines": ("max_lines", _whole(0, 1000)),
     "debounceMs": ("debounce_ms", _whole(0, 5000)),
     "enable": ("enable", _flag),
-    "disabledLanguages": ("disabled_languages", _languages),
+    "disabledLanguages": ("disabled_languages", _names("language identifiers")),
+    "disabledFilters": ("disabled_filters", _names("names of filters")),
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),
 }

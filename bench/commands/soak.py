@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
     from bench.soak.verdict import summarise
     from inference.engine import Engine
     from inference.precision import precision_of
-    from lsp_server.completion.pipeline import NoSuggestion
+    from lsp_server.completion.reasons import NoSuggestion
 
     settings = settings_from(args)
     check_count("--requests", args.requests)

@@ -14,7 +14,10 @@ from bench.places import BenchPlace, place_in, source_files
 from bench.quality.datasets import EditTask
 from bench.quality.edit_prompt import NoChatFormat, edit_prompt
 from inference.api import GenerationRequest, StopRules, TextCodec
-from lsp_server.completion.pipeline import CompletionOptions, NoSuggestion, PromptBuilder, prepare
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import prepare
+from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.reasons import NoSuggestion
 from lsp_server.documents.text import Point
 
 # How many of 100 prompts are of each kind: "place" is a completion in a real file, "edit" code to be

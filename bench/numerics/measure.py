@@ -17,7 +17,7 @@ from bench.quality.datasets import InfillTask
 from bench.quality.judge import judge
 from bench.records import Answer, Layout
 from inference.api import EngineConfig
-from lsp_server.completion.pipeline import CompletionOptions
+from lsp_server.completion.options import CompletionOptions
 
 ROWS_OF_PASSES = (1, 8, 16)
 _LOAD_SECONDS = 1800.0  # the weights may have to be converted first

@@ -22,7 +22,9 @@ from bench.quality.draftline_infill import VARIANTS, DraftlineInfill
 from bench.speculation.roofline import random_tokens
 from inference.api import EngineConfig, StopRules
 from inference.runtime import Runtime, load_runtime
-from lsp_server.completion.pipeline import CompletionOptions, PromptBuilder, prepare
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import prepare
+from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.documents.text import Point, Snapshot
 
 CONTEXT = 256  # cached tokens before a timed forward

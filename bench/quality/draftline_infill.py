@@ -12,14 +12,10 @@ from inference.api import GenerationResult, StopRules, Timings
 from inference.errors import DraftlineError
 from inference.precision import precision_of
 from inference.runtime import Runtime
-from lsp_server.completion.pipeline import (
-    CompletionOptions,
-    NoSuggestion,
-    Prepared,
-    PromptBuilder,
-    finish,
-    prepare,
-)
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import Prepared, finish, prepare
+from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.reasons import NoSuggestion
 from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
 

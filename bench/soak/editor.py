@@ -10,7 +10,10 @@ from typing import Literal
 
 from bench.places import BenchPlace, place_in, source_files
 from inference.api import GenerationRequest, TextCodec
-from lsp_server.completion.pipeline import CompletionOptions, NoSuggestion, PromptBuilder, prepare
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import prepare
+from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.reasons import NoSuggestion
 from lsp_server.documents.text import Point
 
 # What happens to a request: its answer is awaited; the next key comes before it; it is cancelled.

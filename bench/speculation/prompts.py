@@ -11,7 +11,9 @@ from bench.quality.datasets import EditTask, InfillTask
 from bench.quality.edit_prompt import END, START, edit_prompt
 from bench.speculation.instructions import INSTRUCTIONS
 from inference.api import TextCodec
-from lsp_server.completion.pipeline import CompletionOptions, PromptBuilder, prepare
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import prepare
+from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.families import FAMILIES
 

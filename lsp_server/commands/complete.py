@@ -14,8 +14,9 @@ from typing import Any
 from inference.api import EngineConfig, EngineState, EngineStatus, GenerationResult, TextEngine
 from inference.errors import DraftlineError, EngineStopped
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
-from lsp_server.completion.pipeline import NoSuggestion, PromptBuilder, finish, prepare
-from lsp_server.completion.reasons import message_for
+from lsp_server.completion.pipeline import finish, prepare
+from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.reasons import NoSuggestion, message_for
 from lsp_server.context.exclusions import Exclusions, workspace_root
 from lsp_server.documents.languages import language_of
 from lsp_server.documents.text import Point, Snapshot

@@ -44,6 +44,15 @@ MESSAGES: dict[Reason, str] = {
 }
 
 
+class NoSuggestion(Exception):
+    """The answer is ``[]``; ``reason`` is a `Reason`, ``filtered:<name>`` or a code of the engine."""
+
+    def __init__(self, reason: str, message: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.message = message
+
+
 def filtered(name: str) -> str:
     """Reason code of a suggestion that the filter ``name`` dropped."""
     return f"filtered:{name}"

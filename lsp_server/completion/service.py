@@ -12,17 +12,10 @@ from inference.api import EngineState, EngineStatus, Generation, GenerationResul
 from inference.errors import DraftlineError
 from lsp_server.completion.debounce import Debounce
 from lsp_server.completion.filters import FilterContext
-from lsp_server.completion.pipeline import (
-    CompletionOptions,
-    NoSuggestion,
-    PromptBuilder,
-    Selected,
-    Suggestion,
-    finish,
-    place,
-    prepare,
-)
-from lsp_server.completion.reasons import Reason
+from lsp_server.completion.options import CompletionOptions, Selected
+from lsp_server.completion.pipeline import Suggestion, finish, place, prepare
+from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.reasons import NoSuggestion, Reason
 from lsp_server.completion.suggestions import Shown, SuggestionCache
 from lsp_server.documents.store import DocumentStore
 from lsp_server.documents.text import Point, Snapshot

@@ -6,15 +6,10 @@ import time
 from dataclasses import dataclass, replace
 
 from inference.api import Draft, GenerationResult, TextEngine
-from lsp_server.completion.pipeline import (
-    CompletionOptions,
-    NoSuggestion,
-    PromptBuilder,
-    Suggestion,
-    finish,
-    prepare,
-)
-from lsp_server.completion.reasons import message_for
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import Suggestion, finish, prepare
+from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.reasons import NoSuggestion, message_for
 from lsp_server.completion.suggestions import Shown, SuggestionCache
 from lsp_server.demo.places import Place
 

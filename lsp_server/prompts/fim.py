@@ -30,6 +30,14 @@ class FimFormat:
 
 
 @dataclass(frozen=True)
+class ContextFile:
+    """A piece of another place that a prompt shows: a path as a reader would write it, and its text."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True)
 class FimParts:
     """Text for a prompt, each part with the most tokens it may take.
 
@@ -39,6 +47,7 @@ class FimParts:
         head: the text between ``prefix`` and the cursor, put behind the middle marker as the begin of
             the answer. While the user types on one line only this changes, so that the tokens before
             it, the suffix included, need not be read again.
+        context: pieces of other places, shown before everything else, least related first.
     """
 
     prefix: str
@@ -46,6 +55,7 @@ class FimParts:
     head: str = ""
     max_prefix: int | None = None
     max_suffix: int | None = None
+    context: tuple[ContextFile, ...] = ()
 
 
 def find_format(codec: TextCodec) -> FimFormat | None:

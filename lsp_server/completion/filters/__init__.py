@@ -28,6 +28,8 @@ __all__ = ["FILTERS", "Filter", "FilterContext", "run_filters"]
 def run_filters(text: str, context: FilterContext) -> tuple[str | None, str]:
     """The text to show, or None and the name of the filter that dropped it."""
     for name, function in FILTERS.items():
+        if name in context.off:
+            continue
         kept = function(text, context)
         if kept is None:
             return None, name

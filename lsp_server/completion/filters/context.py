@@ -17,6 +17,7 @@ class FilterContext:
         line_below: the nearest line below the cursor's that is not blank.
         language_id: the client's language identifier.
         replaces_rest: the client replaces the text after the cursor if the item's range asks for it.
+        off: names of filters that are left out.
     """
 
     head: str = ""
@@ -25,6 +26,7 @@ class FilterContext:
     line_below: str = ""
     language_id: str = ""
     replaces_rest: bool = False
+    off: frozenset[str] = frozenset()
 
 
 # A filter returns the text to show, changed or not, or None to show nothing.

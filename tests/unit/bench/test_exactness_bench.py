@@ -18,7 +18,7 @@ from bench.records import Checked, CheckedWay, Restarted
 from inference.model.decoder import Decoder
 from inference.tokenizer import Tokenizer
 from lsp_server.cli import main
-from lsp_server.completion.pipeline import CompletionOptions
+from lsp_server.completion.options import CompletionOptions
 from tests.tiny_models import make_tokenizer
 from tests.unit.bench.quality_tasks import EDIT, write_tasks
 

@@ -21,7 +21,7 @@ from bench.report.numerics_tables import tables
 from inference.api import EngineConfig
 from inference.runtime import load_runtime
 from lsp_server.cli import main
-from lsp_server.completion.pipeline import CompletionOptions
+from lsp_server.completion.options import CompletionOptions
 from tests.unit.bench.made_up_records import answer, layout
 from tests.unit.bench.quality_tasks import LINE, write_tasks
 

@@ -28,7 +28,7 @@ from inference.drafting.recycling import RecyclingTable
 from inference.generation import Outcome
 from inference.runtime import Runtime
 from inference.stops import StopChecker
-from lsp_server.completion.pipeline import CompletionOptions
+from lsp_server.completion.options import CompletionOptions
 from tests.fake_engine import QWEN_SPECIALS, FakeCodec
 from tests.unit.bench.quality_tasks import TEST
 

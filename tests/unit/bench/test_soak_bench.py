@@ -17,7 +17,7 @@ from bench.soak.verdict import summarise
 from inference.generation import Generator
 from inference.tokenizer import Tokenizer
 from lsp_server.cli import main
-from lsp_server.completion.pipeline import CompletionOptions
+from lsp_server.completion.options import CompletionOptions
 from tests.tiny_models import make_tokenizer
 from tests.unit.bench.made_up_records import sample
 

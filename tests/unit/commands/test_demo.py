@@ -16,7 +16,8 @@ from inference.api import EngineConfig
 from inference.diagnosis.machine import Cores
 from inference.engine import Engine
 from lsp_server.commands import demo
-from lsp_server.completion.pipeline import CompletionOptions, Suggestion
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import Suggestion
 from lsp_server.completion.ranges import ItemRange
 from lsp_server.demo import places
 from lsp_server.demo.places import SPOTS, Place, Spot

@@ -48,6 +48,11 @@ def test_the_chain_names_the_filter_that_dropped() -> None:
     assert run_filters("  \n", FilterContext()) == (None, "blank")
 
 
+def test_a_filter_can_be_left_out() -> None:
+    assert run_filters("a\nb  \nc", FilterContext())[0] == "a\nb\nc"
+    assert run_filters("a\nb  \nc", FilterContext(off=frozenset({"trailing-space"})))[0] == "a\nb  \nc"
+
+
 @pytest.mark.parametrize(
     ("insert", "rest", "replaces", "expected"),
     [

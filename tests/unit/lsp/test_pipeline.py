@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lsp_server.completion.pipeline import CompletionOptions, Prepared, PromptBuilder, prepare
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import Prepared, prepare
+from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.documents.text import Point, Snapshot
 from tests.fake_engine import FakeCodec
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from inference.tokenizer import Tokenizer
-from lsp_server.completion.pipeline import MAX_SUFFIX_TOKENS, CompletionOptions, PromptBuilder
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.prompt import MAX_SUFFIX_TOKENS, PromptBuilder
 from lsp_server.documents.text import Point, Snapshot
 from tests.tiny_models import make_tokenizer
 

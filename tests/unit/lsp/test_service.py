@@ -10,7 +10,8 @@ import pytest
 
 from inference.api import EngineState, EngineStatus
 from inference.errors import QueueFull
-from lsp_server.completion.pipeline import CompletionOptions, without_broken_end
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import without_broken_end
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.documents.store import DocumentStore, Withheld

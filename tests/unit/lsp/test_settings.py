@@ -38,6 +38,7 @@ def test_all_keys() -> None:
         "debounceMs": 75.0,
         "enable": False,
         "disabledLanguages": ["go"],
+        "disabledFilters": ["blank"],
         "allowDownload": True,
         "replaceSuffix": True,
     }
@@ -62,6 +63,7 @@ def test_all_keys() -> None:
     )
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
+    assert options.filters_off == {"blank"}
     assert settings.debounce_ms == 75
     assert not settings.answers("python")
 

@@ -1,0 +1,45 @@
+"""What may differ from one completion request to the next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inference.api import Draft
+
+
+@dataclass(frozen=True)
+class CompletionOptions:
+    """How to generate. The names are those of the settings; ``max_lines`` 0 means no limit.
+
+    ``prompt_tokens`` bounds the prompt below what the context would hold: a new window is read at the speed
+    of prefill, and that is what a user waits for.
+
+    ``heal`` lets the model choose anew how the last piece before the cursor is divided into tokens.
+
+    ``line_in_middle`` puts the cursor's line behind the middle marker (see prompts/fim.py): while the user
+    types on one line, nothing before that line is read again. Without healing it costs quality.
+
+    ``filters_off`` are names of filters and stop rules that are left out.
+    """
+
+    max_new_tokens: int = 128
+    prompt_tokens: int = 1024
+    max_lines: int = 10
+    temperature: float = 0.0
+    seed: int = 0
+    draft: Draft | None = None
+    use_cache: bool = True
+    digest_logits: bool = False
+    replaces_rest: bool = False
+    heal: bool = True
+    line_in_middle: bool = True
+    filters_off: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The popup entry that the suggestion must extend: its text and where it begins (characters)."""
+
+    text: str
+    start: int
+    end: int
