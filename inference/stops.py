@@ -28,6 +28,8 @@ class StopChecker:
         self._rest = rest.strip()
         lines = [line.rstrip() for line in below.split("\n")]
         self._lines = [line for line in lines if line][:2] if not self._rest else []
+        # A rest that says something is not written again by chance; a short one is the brackets' matter.
+        self._rest_stop = self._rest if _is_distinctive(self._rest) else ""
         self._line_start = 0  # start of the line being written
         self._line_count = 0  # newlines so far
         self._match_at: int | None = None  # where the repeated suffix began, while not yet certain
@@ -45,8 +47,10 @@ class StopChecker:
         return None
 
     def finish(self) -> None:
-        """The generation ended for another reason; cut a last line that repeats the suffix."""
-        if self._line_repeats():
+        """The generation ended for another reason; cut what repeats the suffix at its end."""
+        if self._wrote_rest(""):
+            self.text = self.text[: -len(self._rest_stop)]
+        elif self._line_repeats():
             self._cut_before_line(self._line_start)
         elif self._match_at is not None:
             self._cut_before_line(self._match_at)
@@ -55,8 +59,12 @@ class StopChecker:
     def settled(self) -> int:
         """Length of text that no later decision can take back."""
         end = len(self.text)
-        for string in self._rules.strings:
-            for size in range(min(len(string) - 1, len(self.text)), 0, -1):
+        for string, longest in (
+            *((string, len(string) - 1) for string in self._rules.strings),
+            # Whether a whole rest counts is known with the next character.
+            (self._rest_stop, len(self._rest_stop)),
+        ):
+            for size in range(min(longest, len(self.text)), 0, -1):
                 if string.startswith(self.text[-size:]):
                     end = min(end, len(self.text) - size)
                     break
@@ -73,6 +81,9 @@ class StopChecker:
 
     def _push_character(self, character: str) -> FinishReason | None:
         rules = self._rules
+        if self._wrote_rest(character):
+            self.text = self.text[: -len(self._rest_stop)]
+            return FinishReason.SUFFIX
         if character == "\n":
             if rules.single_line:
                 return FinishReason.LINES
@@ -151,6 +162,19 @@ class StopChecker:
     def _cut_before_line(self, start: int) -> None:
         self.text = self.text[:start].rstrip()
 
+    # -- the rest of the cursor's line
+
+    def _wrote_rest(self, following: str) -> bool:
+        """The text ends with the rest of the cursor's line, not within a longer word; ``following`` comes
+        next, empty at the end."""
+        rest = self._rest_stop
+        if not rest or self._line_count or not self.text.endswith(rest):
+            return False
+        before = self.text[: -len(rest)][-1:]
+        return not (_is_word(before) and _is_word(rest[0])) and not (
+            _is_word(rest[-1]) and _is_word(following)
+        )
+
     # -- brackets against the rest of the cursor's line
 
     def _closes_outside(self, character: str) -> bool:
@@ -177,6 +201,10 @@ def indent_columns(indent: str) -> int:
 
 def _is_distinctive(line: str) -> bool:
     return sum(character.isalnum() for character in line) >= DISTINCTIVE
+
+
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _only_closes(line: str) -> bool:

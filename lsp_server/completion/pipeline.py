@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inference.api import FinishReason, GenerationRequest, GenerationResult
+from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.filters import FilterContext, run_filters
 from lsp_server.completion.options import CompletionOptions, Selected
 from lsp_server.completion.prompt import PromptBuilder
@@ -18,13 +19,8 @@ from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
 from lsp_server.completion.stopping import stop_rules
 from lsp_server.context.window import Window
-from lsp_server.documents.line_index import strip_eol
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import ContextFile
-
-# Neighbouring lines further away than this are no neighbours.
-_NEIGHBOUR_LINES = 8
-
 
 # The model had more to say: the last line is broken off.
 _CUT_SHORT = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT, FinishReason.DEADLINE})
@@ -75,8 +71,6 @@ def prepare(
     if not any(line.strip() for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
     built = builder.build(snapshot, cursor, options, related)
-    line = snapshot.line(cursor.line)
-    rest = line[cursor.column :]
     request = GenerationRequest(
         prompt=built.ids,
         document=snapshot.uri,
@@ -89,15 +83,7 @@ def prepare(
         use_cache=options.use_cache,
         digest_logits=options.digest_logits,
     )
-    filters = FilterContext(
-        head=line[: cursor.column],
-        rest=rest,
-        line_above=_neighbour(snapshot, cursor.line, -1),
-        line_below=_neighbour(snapshot, cursor.line, 1),
-        language_id=snapshot.language_id,
-        replaces_rest=options.replaces_rest,
-        off=options.filters_off,
-    )
+    filters = filter_context(snapshot, cursor, options)
     return Prepared(request, filters, cursor, selected, built.window)
 
 
@@ -152,14 +138,3 @@ def _with_selected(snapshot: Snapshot, number: int, selected: Selected) -> tuple
     column = selected.start + len(selected.text)
     accepted = Snapshot(snapshot.uri, snapshot.version, snapshot.language_id, lines, snapshot.eol)
     return accepted, Point(number, column)
-
-
-def _neighbour(snapshot: Snapshot, number: int, step: int) -> str:
-    for _ in range(_NEIGHBOUR_LINES):
-        number += step
-        if not 0 <= number < len(snapshot.lines):
-            break
-        line = strip_eol(snapshot.lines[number])
-        if line.strip():
-            return line
-    return ""

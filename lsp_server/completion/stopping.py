@@ -17,17 +17,26 @@ STOP_SUFFIX_CHARS = 1024
 def stop_rules(
     snapshot: Snapshot, cursor: Point, stop_ids: frozenset[int], options: CompletionOptions
 ) -> StopRules:
-    """The rules for a suggestion at ``cursor`` (column in characters); ``stop_ids``: those of the prompt."""
+    """The rules for a suggestion at ``cursor`` (column in characters); ``stop_ids``: those of the prompt.
+
+    ``options.filters_off`` may name ``suffix`` and ``max-lines`` to leave these rules out.
+    """
     line = snapshot.line(cursor.line)
     head, rest = line[: cursor.column], line[cursor.column :]
     return StopRules(
         token_ids=stop_ids,
-        suffix=without_surrogates(_text_after(snapshot, cursor, STOP_SUFFIX_CHARS)),
+        suffix=_suffix(snapshot, cursor, options),
         single_line=CLOSING.fullmatch(rest) is None,
-        max_lines=options.max_lines or None,
+        max_lines=None if "max-lines" in options.filters_off else options.max_lines or None,
         min_indent=scope_indent(head),
         first_line_scope=not head.strip(),
     )
+
+
+def _suffix(snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> str:
+    if "suffix" in options.filters_off:
+        return ""
+    return without_surrogates(_text_after(snapshot, cursor, STOP_SUFFIX_CHARS))
 
 
 def _text_after(snapshot: Snapshot, cursor: Point, limit: int) -> str:

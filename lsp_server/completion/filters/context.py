@@ -15,6 +15,10 @@ class FilterContext:
         rest: the cursor's line after the cursor, without its line end.
         line_above: the nearest line above the cursor's that is not blank.
         line_below: the nearest line below the cursor's that is not blank.
+        lines_above: lines above the cursor's, blank ones too, the nearest last; no line ends.
+        lines_below: lines below the cursor's, blank ones too, the nearest first; no line ends.
+        from_start: ``lines_above`` are all lines above the cursor's.
+        indent_unit: one level of indentation around the cursor, a tab or some spaces; empty where unclear.
         language_id: the client's language identifier.
         replaces_rest: the client replaces the text after the cursor if the item's range asks for it.
         off: names of filters that are left out.
@@ -24,6 +28,10 @@ class FilterContext:
     rest: str = ""
     line_above: str = ""
     line_below: str = ""
+    lines_above: tuple[str, ...] = ()
+    lines_below: tuple[str, ...] = ()
+    from_start: bool = False
+    indent_unit: str = ""
     language_id: str = ""
     replaces_rest: bool = False
     off: frozenset[str] = frozenset()

@@ -10,6 +10,7 @@ from inference.diagnosis import problems
 from inference.weights import catalog
 from lsp_server import cli, settings
 from lsp_server.commands import doctor
+from lsp_server.completion.filters import FILTERS
 from lsp_server.completion.reasons import Reason
 from lsp_server.settings import Settings
 
@@ -40,6 +41,14 @@ def test_models_and_commands() -> None:
         assert f"| `{name}`" in README
     for command in cli.COMMANDS:
         assert f"| `draftline {command}" in README
+
+
+def test_filters() -> None:
+    table = README.partition("| filter | what it does |")[2].partition("\n\n")[0]
+    names = "".join(row.split("|")[1] for row in table.splitlines() if row.startswith("|"))
+    listed = re.findall(r"`([\w-]+)`", names)
+    assert listed == [name for name in FILTERS if name in listed]
+    assert set(FILTERS) <= set(listed)
 
 
 def test_codes() -> None:

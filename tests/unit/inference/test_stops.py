@@ -47,6 +47,13 @@ SUFFIX_CASES = [
     (")\n", "')')", "')'", R.SUFFIX),
     ("]", "x[0]]", "x[0]", R.SUFFIX),
     (" + b)\n", "a)", "a)", None),
+    # ... word by word, where it says something.
+    (" + offset\n", "base + offset\n", "base ", R.SUFFIX),
+    (" + offset\n", "base + offset", "base ", None),
+    (" + offset\n", "base + offsets\n", "base + offsets\n", None),
+    ("length)\n", "full_length, length)\n", "full_length, ", R.SUFFIX),
+    ("offset\n", "my_offset = 1\n", "my_offset = 1\n", None),
+    ("xy\n", "x + xy\n", "x + xy\n", None),
     # The next line comes behind the cursor at once.
     ("\n    # use single quotes\n    return x\n", "# use single quotes\n    return x\n", "", R.SUFFIX),
     ("\n    x\n", "x\n    y\n", "x\n    y\n", None),
@@ -73,11 +80,14 @@ def test_strings_and_lines() -> None:
 
 
 TEXT = st.text(alphabet="ab})(]\n '\"", max_size=40)
+# A suffix may begin with a rest of the line that says something, and then the text may well repeat it.
+SUFFIX = st.builds(str.__add__, st.sampled_from(["", "", "ababab", " ababab)"]), TEXT)
+OUTPUT = st.builds("".join, st.lists(st.sampled_from(["ababab", "ababab)", " "]) | TEXT, max_size=6))
 
 
 @given(
-    TEXT,
-    TEXT,
+    SUFFIX,
+    OUTPUT,
     st.integers(1, 5),
     st.sampled_from([(), ("ab",), ("a\n", "}}")]),
     st.sampled_from([None, 1, 2]),
@@ -104,7 +114,7 @@ def test_settled_text_is_never_taken_back(
     assert output.startswith(checker.text)
 
 
-@given(TEXT, TEXT, st.integers(1, 7))
+@given(SUFFIX, OUTPUT, st.integers(1, 7))
 def test_pieces_do_not_matter(suffix: str, output: str, step: int) -> None:
     rules = StopRules(suffix=suffix, strings=("ab",), first_line_scope=True)
     checker = StopChecker(rules)

@@ -13,9 +13,13 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.filters import FILTERS, FilterContext, run_filters
+from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.ranges import ItemRange, item_range
+from lsp_server.documents.text import Point, Snapshot
 
+CURSOR = "¦"
 GOLDEN = Path(__file__).parents[2] / "golden" / "filters"
 
 
@@ -27,10 +31,20 @@ def cases() -> list[Any]:
     return found
 
 
+def context_of(case: dict[str, Any]) -> FilterContext:
+    """The context of a case: from a ``document`` with the cursor at the mark, or from fields by name."""
+    if "document" not in case:
+        keep = {"name", "text", "expect", "dropped"}
+        return FilterContext(**{key: value for key, value in case.items() if key not in keep})
+    before, _, after = case["document"].partition(CURSOR)
+    snapshot = Snapshot.of(before + after, language_id=case.get("language_id", ""))
+    cursor = Point(before.count("\n"), len(before.rpartition("\n")[2]))
+    return filter_context(snapshot, cursor, CompletionOptions(replaces_rest=case.get("replaces_rest", False)))
+
+
 @pytest.mark.parametrize(("filter", "case"), cases())
 def test_golden(filter: str, case: dict[str, Any]) -> None:
-    keep = {"name", "text", "expect", "dropped"}
-    context = FilterContext(**{key: value for key, value in case.items() if key not in keep})
+    context = context_of(case)
     expected = None if case.get("dropped") else case["expect"]
     if filter == "chain":
         assert run_filters(case["text"], context)[0] == expected
@@ -51,6 +65,12 @@ def test_the_chain_names_the_filter_that_dropped() -> None:
 def test_a_filter_can_be_left_out() -> None:
     assert run_filters("a\nb  \nc", FilterContext())[0] == "a\nb\nc"
     assert run_filters("a\nb  \nc", FilterContext(off=frozenset({"trailing-space"})))[0] == "a\nb  \nc"
+
+
+def test_a_case_expects_text_or_nothing() -> None:
+    for _, case in ((p.values[0], p.values[1]) for p in cases()):
+        assert ("expect" in case) != bool(case.get("dropped")), case["name"]
+        assert case.get("document", CURSOR).count(CURSOR) == 1, case["name"]
 
 
 @pytest.mark.parametrize(
