@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -65,6 +67,44 @@ def test_the_chain_names_the_filter_that_dropped() -> None:
 def test_a_filter_can_be_left_out() -> None:
     assert run_filters("a\nb  \nc", FilterContext())[0] == "a\nb\nc"
     assert run_filters("a\nb  \nc", FilterContext(off=frozenset({"trailing-space"})))[0] == "a\nb  \nc"
+
+
+PIECES = st.sampled_from(
+    [
+        "    ",
+        "\t",
+        "\n",
+        "\n\n",
+        "def f(a):",
+        "if x {",
+        "}",
+        "})",
+        "return x",
+        "x = 1",
+        ";",
+        "(",
+        '"',
+        "'",
+        "```",
+        "# a",
+    ]
+)
+TEXT = st.builds("".join, st.lists(PIECES | st.text(max_size=3), max_size=14))
+
+
+@given(TEXT, TEXT, TEXT, st.sampled_from(["python", "go", "rust", "typescript", "cpp", ""]), st.booleans())
+def test_any_text_at_any_place(before: str, text: str, after: str, language: str, replaces: bool) -> None:
+    before = before.replace("\r", "")
+    snapshot = Snapshot.of(before + after, language_id=language)
+    cursor = Point(before.count("\n"), len(before.rpartition("\n")[2]))
+    context = filter_context(snapshot, cursor, CompletionOptions(replaces_rest=replaces))
+    kept, dropped_by = run_filters(text, context)
+    if kept is None:
+        assert dropped_by in FILTERS
+    else:
+        # Something to read is left, and nothing but white space is new.
+        assert kept.strip() and dropped_by == ""
+        assert "".join(kept.split()) in "".join(text.split())
 
 
 def test_a_case_expects_text_or_nothing() -> None:
