@@ -49,17 +49,18 @@ class IgnorePatterns:
         """Whether the file ``path`` (relative to the root, with ``/``) is excluded."""
         parts = [part for part in path.split("/") if part]
         for depth in range(1, len(parts) + 1):
-            if self._decide("/".join(parts[:depth]), is_directory=depth < len(parts)):
+            if self.decide("/".join(parts[:depth]), is_directory=depth < len(parts)):
                 return True
         return False
 
-    def _decide(self, path: str, *, is_directory: bool) -> bool:
+    def decide(self, path: str, *, is_directory: bool) -> bool | None:
+        """What the last pattern that matches ``path`` itself says: excluded or not; None if none does."""
         for pattern in reversed(self._patterns):
             if pattern.directories_only and not is_directory:
                 continue
             if pattern.regex.fullmatch(path):
                 return not pattern.negated
-        return False
+        return None
 
 
 @lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 NEUTRAL = "x"
 # Further than this behind the first line of a key no part of it is looked for.
@@ -79,7 +80,9 @@ _HEX = re.compile(r"[0-9a-f]+", re.IGNORECASE)
 _NO_VALUE = re.compile(r"[()\[\]{}<>;,\\|]|://|^[./~]|^--")
 
 _KEY_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|^PuTTY-User-Key-File-\d: ")
-_KEY_HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID|Encryption|Public-Lines): ")
+_KEY_HEADER = re.compile(
+    r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID|Encryption|Public-Lines): "
+)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}")
 # Indentation, quotes, comments and what joins strings.
 _AROUND_BASE64 = " \t\r\n\"'#/*+,;\\"
@@ -118,9 +121,11 @@ def redact(line: str) -> str:
 
 
 def redact_edited(line: str, before: str, start: int, after: str, stop: int) -> str:
-    """As ``redact(line)``, at a cost that does not grow with ``line``, given the redaction of the lines that an
-    edit joined: ``line`` begins with the first ``start`` characters of ``before`` and ends with those of
-    ``after`` from ``stop`` on.
+    """As ``redact(line)``, searching only around an edit.
+
+    Args:
+        before: redaction of the line that the edit began in; ``line`` has its first ``start`` characters.
+        after: redaction of the line that the edit ended in; ``line`` ends with what it has from ``stop`` on.
     """
     shift = len(line) - len(after)
     old_head = before.spans if isinstance(before, RedactedLine) else ()
@@ -212,7 +217,9 @@ def _random(value: str, *, known: bool = False, bare: bool = False) -> bool:
         bare: it stands without quotes, where a name or an expression might.
     """
     if known:
-        return entropy(value) >= 3.0 and not _LONG_PLACEHOLDER.search(value)
+        # Class names of style sheets begin like keys of OpenAI.
+        words = value.startswith("sk-") and sum(char.isdigit() for char in value) < 3
+        return not words and entropy(value) >= 3.0 and not _LONG_PLACEHOLDER.search(value)
     if _PLACEHOLDER.search(value) or _UUID.fullmatch(value) or _NO_VALUE.search(value):
         return False
     if _HEX.fullmatch(value):
@@ -231,7 +238,7 @@ def _mixed(value: str) -> bool:
 def _changes(value: str) -> int:
     """How often neighbours are of different kinds: lower case, upper case, digit, other."""
     kinds = ["d" if c.isdigit() else "l" if c.islower() else "u" if c.isupper() else "o" for c in value]
-    return sum(left != right for left, right in zip(kinds, kinds[1:], strict=False))
+    return sum(left != right for left, right in pairwise(kinds))
 
 
 def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
