@@ -1,4 +1,4 @@
-"""Excluded text reaches no prompt, no memory of guesses, no store and no log, however a document became so."""
+"""Excluded text reaches no prompt, no memory of guesses, no store and no log, whenever it became so."""
 
 from __future__ import annotations
 
