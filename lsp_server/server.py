@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
 from inference.api import EngineState, EngineStatus
-from lsp_server import __version__, protocol
+from lsp_server import __version__, notebook_routes, protocol
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.context.exclusions import Exclusions
+from lsp_server.documents.bounds import excerpt
+from lsp_server.documents.notebook import Notebooks
 from lsp_server.documents.positions import PositionEncoding, to_units
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
@@ -26,6 +27,7 @@ from lsp_server.parent import until_gone
 from lsp_server.rpc import DraftlineProtocol
 from lsp_server.settings import SECTION, Settings, merge
 from lsp_server.status import StatusReporter
+from lsp_server.workspace import WorkspaceFolders, path_of
 
 _log = logging.getLogger(__name__)
 
@@ -39,14 +41,25 @@ class DraftlineServer(LanguageServer):
     protocol: DraftlineProtocol
 
     def __init__(self, base: Settings, engine_factory: EngineFactory = load_engine) -> None:
-        super().__init__("draftline", __version__, protocol_cls=DraftlineProtocol)
+        super().__init__(
+            "draftline",
+            __version__,
+            protocol_cls=DraftlineProtocol,
+            notebook_document_sync=notebook_routes.SYNC,
+        )
         self.base = base
         self.settings = base
         self.initial: object = None
         self.store = DocumentStore()
+        self.notebooks = Notebooks(self.store)
+        self.folders = WorkspaceFolders()
+        self.folder_values: dict[str, object] = {}
         self.exclusions = Exclusions()
         self.host = EngineHost(engine_factory, self.engine_changed)
         self.completion = CompletionService(self.store, lambda: self.host.engine, lambda: self.host.status)
+        self.completion.view = self.notebooks.joined
+        self.store.on_forget = self.forget
+        self.learned: set[str] = set()
         self.status = StatusReporter(lambda params: self.protocol.notify(protocol.STATUS, params.to_json()))
         self.load_progress = LoadProgress(self.protocol)
         self.accepted: set[str] = set()
@@ -74,16 +87,19 @@ class DraftlineServer(LanguageServer):
         """Take settings from ``sources``, later ones over earlier; start or restart the engine if
         what it runs has changed. While suggestions are switched off nothing is loaded."""
         settings = self.base
+        said: list[str] = []
         for values in sources:
             settings, warnings, unknown = merge(settings, values)
-            for warning in warnings:
-                self.say(warning, types.MessageType.Warning)
+            said += warnings
             if unknown:
                 _log.info("unknown settings: %s", ", ".join(unknown))
-        if settings != self.settings:
+        changed, warnings = self.folders.configure(settings, self.folder_values)
+        for warning in dict.fromkeys(said + warnings):
+            self.say(warning, types.MessageType.Warning)
+        if changed or settings != self.settings:
             self.completion.suggestions.clear()
         self.settings = settings
-        if settings.enable and self.host.config != settings.engine_config():
+        if (settings.enable or self.folders.any_enabled()) and self.host.config != settings.engine_config():
             self.host.start(settings.engine_config())
 
     def next_item_id(self) -> str:
@@ -98,9 +114,38 @@ class DraftlineServer(LanguageServer):
         task.add_done_callback(self.tasks.discard)
 
     def excluded(self, uri: str) -> bool:
-        """Whether a document must not be stored. Only files have a name to judge."""
-        path = to_fs_path(uri) if uri.startswith("file:") else None
-        return path is not None and self.exclusions.excludes(Path(path))
+        """Whether a document must not be stored. Only files have a name to judge; cells, their notebook's."""
+        path = path_of(self.notebooks.owner(uri))
+        return path is not None and self.exclusions.excludes(path)
+
+    def settings_of(self, uri: str) -> Settings:
+        """The settings that hold for a document."""
+        return self.folders.settings_of(self.notebooks.owner(uri), self.settings)
+
+    def open_document(self, document: types.TextDocumentItem) -> None:
+        """Follow a document or a notebook's cell."""
+        uri = document.uri
+        self.forget(uri)
+        language = str(document.language_id)
+        self.store.open(uri, document.version, language, document.text, excluded=self.excluded(uri))
+        self.learn(uri)
+
+    def change_document(
+        self, uri: str, version: int, changes: Iterable[types.TextDocumentContentChangeEvent]
+    ) -> None:
+        """Take over edits of a document or a cell."""
+        self.store.change(uri, version, map(_change, changes))
+        self.completion.debounce.edited(uri)
+
+    def close_document(self, uri: str) -> None:
+        """Forget a document or a cell."""
+        self.forget(uri)
+        self.store.close(uri)
+
+    def forget(self, uri: str) -> None:
+        """Drop everything that was made of a document's text so far."""
+        self.completion.closed(uri)
+        self.learned.discard(uri)
 
     def learn(self, uri: str) -> None:
         """Let the engine's guesses draw on a document, unless it is excluded or not to be answered for."""
@@ -109,10 +154,17 @@ class DraftlineServer(LanguageServer):
             return
         snapshot = self.store.get(uri).snapshot()
         refusal = self.refusal(snapshot)
-        if refusal is None:
-            engine.learn(uri, snapshot.lf(0, len(snapshot.lines)))
-        elif refusal is Reason.DISABLED:
-            engine.close_document(uri)
+        if refusal is None and not self.hidden(uri):
+            engine.learn(uri, excerpt(snapshot, self.store.edited_line(uri)))
+            self.learned.add(uri)
+        elif uri in self.learned:
+            self.forget(uri)
+
+    def hidden(self, uri: str) -> bool:
+        """Whether a document is no source for others: git ignores it."""
+        path = path_of(self.notebooks.owner(uri))
+        respect = self.settings_of(uri).respect_gitignore
+        return path is not None and respect and self.exclusions.git_ignores(path)
 
     def learn_all(self) -> None:
         """The same for all open documents, as rules or settings may have changed."""
@@ -121,11 +173,12 @@ class DraftlineServer(LanguageServer):
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
         """A reason not to answer for a stored document."""
-        if not self.settings.answers(snapshot.language_id):
+        settings = self.settings_of(snapshot.uri)
+        folder_off = self.folders.disabled(self.notebooks.owner(snapshot.uri), settings)
+        if folder_off or not settings.answers(snapshot.language_id):
             return Reason.DISABLED
         if self.excluded(snapshot.uri):
             # The ignore file has changed since the document was opened.
-            self.completion.closed(snapshot.uri)
             self.store.withhold(snapshot.uri, Reason.EXCLUDED)
             return Reason.EXCLUDED
         return None
@@ -141,6 +194,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE, types.SaveOptions(include_text=False))(_did_save)
+    notebook_routes.register(server)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(_did_change_configuration)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(_did_change_folders)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline_completion)
@@ -173,27 +227,15 @@ def _shutdown(ls: DraftlineServer, params: Any = None) -> None:
 
 
 def _did_open(ls: DraftlineServer, params: types.DidOpenTextDocumentParams) -> None:
-    document = params.text_document
-    ls.completion.closed(document.uri)
-    ls.store.open(
-        document.uri,
-        document.version,
-        str(document.language_id),
-        document.text,
-        excluded=ls.excluded(document.uri),
-    )
-    ls.learn(document.uri)
+    ls.open_document(params.text_document)
 
 
 def _did_change(ls: DraftlineServer, params: types.DidChangeTextDocumentParams) -> None:
-    uri = params.text_document.uri
-    ls.store.change(uri, params.text_document.version, map(_change, params.content_changes))
-    ls.completion.debounce.edited(uri)
+    ls.change_document(params.text_document.uri, params.text_document.version, params.content_changes)
 
 
 def _did_close(ls: DraftlineServer, params: types.DidCloseTextDocumentParams) -> None:
-    ls.completion.closed(params.text_document.uri)
-    ls.store.close(params.text_document.uri)
+    ls.close_document(params.text_document.uri)
 
 
 def _did_save(ls: DraftlineServer, params: types.DidSaveTextDocumentParams) -> None:
@@ -210,8 +252,10 @@ async def _did_change_configuration(ls: DraftlineServer, params: types.DidChange
     ls.learn_all()
 
 
-def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
+async def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
     _set_roots(ls)
+    if (asked := await _configuration(ls)) is not None:
+        ls.configure(ls.initial, asked)
     ls.learn_all()
 
 
@@ -223,12 +267,13 @@ async def _inline_completion(
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     info = params.context.selected_completion_info
     selected = None if info is None else (_point(info.range.start), _point(info.range.end), info.text)
+    settings = ls.settings_of(uri)
     try:
         answer = await ls.completion.complete(
             uri,
             _point(params.position),
-            ls.settings.completion_options(),
-            debounce_ms=ls.settings.debounce_ms if automatic else 0,
+            settings.completion_options(),
+            debounce_ms=settings.debounce_ms if automatic else 0,
             selected=selected,
             allowed=ls.refusal,
         )
@@ -287,22 +332,26 @@ def _set_roots(ls: DraftlineServer) -> None:
     uris = [folder.uri for folder in ls.workspace.folders.values()]
     if not uris and ls.workspace.root_uri:
         uris = [ls.workspace.root_uri]
-    paths = [to_fs_path(uri) for uri in uris if uri.startswith("file:")]
-    ls.exclusions.set_roots([Path(path) for path in paths if path])
+    ls.folders.set(uris)
+    ls.exclusions.set_roots(ls.folders.roots)
 
 
 async def _configuration(ls: DraftlineServer) -> object:
-    """The client's settings, None if it cannot be asked or does not answer."""
+    """The client's settings, None if it cannot be asked or does not answer. Where it has several folders,
+    those of each are asked for and kept too."""
     workspace = ls.client_capabilities.workspace
     if not (workspace and workspace.configuration):
         return None
+    folders = ls.folders.uris if len(ls.folders.uris) > 1 else []
     items = [types.ConfigurationItem(section=SECTION)]
+    items += [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in folders]
     try:
         request = ls.workspace_configuration_async(types.ConfigurationParams(items=items))
         answer = await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
     except Exception as error:
         _log.warning("the client did not tell its settings: %s", error or type(error).__name__)
         return None
+    ls.folder_values = dict(zip(folders, list(answer)[1:], strict=False))
     return answer[0] if answer else None
 
 

@@ -46,6 +46,8 @@ class Settings:
         max_lines: lines of a suggestion, 0 for no limit.
         debounce_ms: milliseconds an automatic request waits after the last edit.
         disabled_languages: LSP language identifiers without suggestions.
+        respect_gitignore: files that git ignores are no source of context or guesses.
+        disabled_folders: paths or globs, relative to the workspace folder, without suggestions.
         disabled_filters: names of filters and stop rules that are left out.
         allow_download: consent to fetch missing weights.
         replace_suffix: the client replaces text after the cursor when an item's range says so.
@@ -71,6 +73,8 @@ class Settings:
     debounce_ms: int = 30
     enable: bool = True
     disabled_languages: frozenset[str] = frozenset()
+    respect_gitignore: bool = True
+    disabled_folders: frozenset[str] = frozenset()
     disabled_filters: frozenset[str] = frozenset()
     allow_download: bool = False
     replace_suffix: bool = False
@@ -237,6 +241,8 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "debounceMs": ("debounce_ms", _whole(0, 5000)),
     "enable": ("enable", _flag),
     "disabledLanguages": ("disabled_languages", _names("language identifiers")),
+    "respectGitignore": ("respect_gitignore", _flag),
+    "disabledFolders": ("disabled_folders", _names("paths or globs")),
     "disabledFilters": ("disabled_filters", _names("names of filters")),
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),

@@ -18,6 +18,7 @@ from lsp_server.completion.pipeline import finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion, message_for
 from lsp_server.context.exclusions import Exclusions, workspace_root
+from lsp_server.context.secrets import has_private_key
 from lsp_server.documents.languages import language_of
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.engine_host import load_engine
@@ -107,7 +108,7 @@ def read_file(path: Path) -> Snapshot:
     exclusions.set_roots([workspace_root(path)])
     if exclusions.excludes(path):
         raise CannotComplete(
-            f"{path} is excluded: it may hold secrets, or .draftlineignore names it.",
+            f"{path} is excluded: it may hold secrets, or a .draftlineignore names it.",
             "Excluded files are never read.",
         )
     try:
@@ -130,6 +131,8 @@ def read_file(path: Path) -> Snapshot:
             f"{path} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}.",
             "Convert the file to UTF-8 first.",
         ) from None
+    if has_private_key(text.splitlines()):
+        raise CannotComplete(f"{path} is excluded: it holds a private key.", "Excluded files are never read.")
     return Snapshot.of(text, uri=path.resolve().as_uri(), language_id=language_of(path))
 
 

@@ -18,7 +18,9 @@ from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
 from lsp_server.completion.stopping import stop_rules
+from lsp_server.context.secrets import redact
 from lsp_server.context.window import Window
+from lsp_server.documents.bounds import clipped
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import ContextFile
 
@@ -64,11 +66,15 @@ def prepare(
         related: pieces of other places that the prompt shows before the document, least related first.
 
     Raises:
-        NoSuggestion: ``no-fim``, or ``empty`` for a document without text.
+        NoSuggestion: ``no-fim``, ``secret``, or ``empty`` for a document without text.
     """
+    if snapshot.in_secret(cursor):
+        raise NoSuggestion(Reason.SECRET)
     if selected is not None:
         snapshot, cursor = _with_selected(snapshot, cursor.line, selected)
-    if not any(line.strip() for line in snapshot.lines):
+    column = cursor.column
+    snapshot, cursor = clipped(snapshot, cursor)
+    if all(not line or line.isspace() for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
     built = builder.build(snapshot, cursor, options, related)
     request = GenerationRequest(
@@ -84,7 +90,7 @@ def prepare(
         digest_logits=options.digest_logits,
     )
     filters = filter_context(snapshot, cursor, options)
-    return Prepared(request, filters, cursor, selected, built.window)
+    return Prepared(request, filters, Point(cursor.line, column), selected, built.window)
 
 
 def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:
@@ -133,7 +139,7 @@ def place(cursor: Point, filters: FilterContext, text: str, selected: Selected |
 def _with_selected(snapshot: Snapshot, number: int, selected: Selected) -> tuple[Snapshot, Point]:
     """The document as it would be with the popup entry accepted, and the cursor behind that entry."""
     line = snapshot.lines[number]
-    changed = line[: selected.start] + selected.text + line[selected.end :]
+    changed = redact(line[: selected.start] + selected.text + line[selected.end :])
     lines = (*snapshot.lines[:number], changed, *snapshot.lines[number + 1 :])
     column = selected.start + len(selected.text)
     accepted = Snapshot(snapshot.uri, snapshot.version, snapshot.language_id, lines, snapshot.eol)

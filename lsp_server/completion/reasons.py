@@ -17,6 +17,7 @@ class Reason(str, Enum):
     STOPPED = "stopped"
     DISABLED = "disabled"
     EXCLUDED = "excluded"
+    SECRET = "secret"
     UNKNOWN_DOCUMENT = "unknown-document"
     TOO_LARGE = "too-large"
     NO_FIM = "no-fim"
@@ -31,8 +32,9 @@ MESSAGES: dict[Reason, str] = {
     Reason.LOADING: "The model is still loading.",
     Reason.FAILED: "The model could not be loaded.",
     Reason.STOPPED: "The engine is stopped.",
-    Reason.DISABLED: "Suggestions are switched off for this language or altogether.",
-    Reason.EXCLUDED: "This file is excluded: it may hold secrets, or .draftlineignore names it.",
+    Reason.DISABLED: "Suggestions are switched off for this language or folder, or altogether.",
+    Reason.EXCLUDED: "This file is excluded: it may hold secrets, or a .draftlineignore names it.",
+    Reason.SECRET: "The cursor is in a key, token or password, which is not read.",
     Reason.UNKNOWN_DOCUMENT: "The document is not open.",
     Reason.TOO_LARGE: "The document is too large.",
     Reason.NO_FIM: "The model's vocabulary has no fill-in-the-middle tokens; choose a code model.",

@@ -83,6 +83,12 @@ class CompletionService:
         self._status = status
         self._tickets: dict[str, _Ticket] = {}
         self._builder: tuple[TextEngine, PromptBuilder] | None = None
+        # The text that a prompt is made of, where that is more than the document (cells of a notebook), and
+        # the cursor in it.
+        self.view: Callable[[Snapshot, Point], tuple[Snapshot, Point]] = lambda snapshot, cursor: (
+            snapshot,
+            cursor,
+        )
         self.suggestions = SuggestionCache()
         self.debounce = Debounce()
 
@@ -114,6 +120,8 @@ class CompletionService:
         if refusal is not None:
             return Answer(None, refusal)
         cursor = snapshot.locate(position, self._store.encoding)
+        if snapshot.in_secret(cursor):
+            return Answer(None, Reason.SECRET)
         extend = self._selected(snapshot, cursor, selected)
         if extend is None and (cached := self._from_cache(snapshot, cursor, options)) is not None:
             return cached
@@ -163,7 +171,8 @@ class CompletionService:
         selected: Selected | None,
     ) -> Answer:
         engine = self._ready_engine()
-        prepared = prepare(snapshot, cursor, self._builder_for(engine), options, selected)
+        view, within = self.view(snapshot, cursor)
+        prepared = prepare(view, within, self._builder_for(engine), options, selected)
         generation = engine.submit(prepared.request)
         result = await self._result(ticket, generation)
         try:
