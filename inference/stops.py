@@ -74,7 +74,7 @@ class StopChecker:
     def _push_character(self, character: str) -> FinishReason | None:
         rules = self._rules
         if character == "\n":
-            if rules.single_line:
+            if rules.single_line or (rules.finish_line and not self._line_count and self.text.strip()):
                 return FinishReason.LINES
             if self._line_is_certain_repeat():
                 return FinishReason.SUFFIX

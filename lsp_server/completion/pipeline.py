@@ -16,9 +16,11 @@ from lsp_server.completion.options import CompletionOptions, Selected
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
+from lsp_server.completion.shape import Shape, by_text_behind, shape
 from lsp_server.completion.stopping import stop_rules
 from lsp_server.context.window import Window
 from lsp_server.documents.line_index import strip_eol
+from lsp_server.documents.surroundings import around
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import ContextFile
 
@@ -41,6 +43,7 @@ class Prepared:
     cursor: Point
     selected: Selected | None
     window: Window
+    shape: Shape
 
 
 @dataclass(frozen=True)
@@ -77,18 +80,7 @@ def prepare(
     built = builder.build(snapshot, cursor, options, related)
     line = snapshot.line(cursor.line)
     rest = line[cursor.column :]
-    request = GenerationRequest(
-        prompt=built.ids,
-        document=snapshot.uri,
-        heal=built.heal,
-        max_new_tokens=built.answer,
-        stops=stop_rules(snapshot, cursor, built.stop_ids, options),
-        temperature=options.temperature,
-        seed=options.seed,
-        draft=options.draft,
-        use_cache=options.use_cache,
-        digest_logits=options.digest_logits,
-    )
+    before, after = around(snapshot, cursor)
     filters = FilterContext(
         head=line[: cursor.column],
         rest=rest,
@@ -97,8 +89,23 @@ def prepare(
         language_id=snapshot.language_id,
         replaces_rest=options.replaces_rest,
         off=options.filters_off,
+        before=before,
+        after=after,
     )
-    return Prepared(request, filters, cursor, selected, built.window)
+    wanted = by_text_behind(rest) if "shape" in options.filters_off else shape(filters)
+    request = GenerationRequest(
+        prompt=built.ids,
+        document=snapshot.uri,
+        heal=built.heal,
+        max_new_tokens=built.answer,
+        stops=stop_rules(snapshot, cursor, built.stop_ids, options, filters, wanted),
+        temperature=options.temperature,
+        seed=options.seed,
+        draft=options.draft,
+        use_cache=options.use_cache,
+        digest_logits=options.digest_logits,
+    )
+    return Prepared(request, filters, cursor, selected, built.window, wanted)
 
 
 def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:

@@ -8,7 +8,9 @@ from lsp_server.completion.filters.duplicate_line import duplicate_line
 from lsp_server.completion.filters.fences import fences
 from lsp_server.completion.filters.indentation import indentation
 from lsp_server.completion.filters.repetition import repetition
+from lsp_server.completion.filters.scope_end import scope_end
 from lsp_server.completion.filters.suffix_overlap import suffix_overlap
+from lsp_server.completion.filters.syntax import syntax
 from lsp_server.completion.filters.trailing_space import trailing_space
 
 # In order: wrappers come off first, cuts come before the judgement whether anything is left.
@@ -16,9 +18,11 @@ FILTERS: dict[str, Filter] = {
     "fences": fences,
     "indentation": indentation,
     "repetition": repetition,
+    "scope-end": scope_end,
     "trailing-space": trailing_space,
     "suffix-overlap": suffix_overlap,
     "duplicate-line": duplicate_line,
+    "syntax": syntax,
     "blank": blank,
 }
 

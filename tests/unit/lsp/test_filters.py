@@ -14,7 +14,9 @@ else:
     import tomli as tomllib
 
 from lsp_server.completion.filters import FILTERS, FilterContext, run_filters
+from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.ranges import ItemRange, item_range
+from tests.unit.lsp.cursor import at_mark
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "filters"
 
@@ -29,8 +31,13 @@ def cases() -> list[Any]:
 
 @pytest.mark.parametrize(("filter", "case"), cases())
 def test_golden(filter: str, case: dict[str, Any]) -> None:
-    keep = {"name", "text", "expect", "dropped"}
-    context = FilterContext(**{key: value for key, value in case.items() if key not in keep})
+    keep = {"name", "text", "expect", "dropped", "document"}
+    given = {key: value for key, value in case.items() if key not in keep}
+    if "document" in case:
+        options = CompletionOptions(replaces_rest=given.get("replaces_rest", False))
+        context = at_mark(case["document"], given["language_id"], options).filters
+    else:
+        context = FilterContext(**given)
     expected = None if case.get("dropped") else case["expect"]
     if filter == "chain":
         assert run_filters(case["text"], context)[0] == expected
