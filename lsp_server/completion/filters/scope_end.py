@@ -39,6 +39,8 @@ _BLOCKS = frozenset(
         "then",
     }
 )
+# Statements that are their own block, around the labels in it.
+_SWITCHES = frozenset({"expression_switch_statement", "select_statement", "type_switch_statement"})
 # Statements without the brackets around them; a block of their own only where there are none.
 _LISTS = frozenset({"block_body", "body_statement", "statement_list", "statements"})
 
@@ -94,8 +96,11 @@ def _block(node: Node | None, start: int) -> Node | None:
     """The innermost block around ``start``, the root of the tree excepted."""
     while node is not None and node.parent is not None:
         parent = node.parent
+        # A block without brackets begins where the suggestion does.
         if node.type in _BLOCKS and node.start_byte <= start:
             return parent if node.type in _LISTS and parent.type in _BLOCKS else node
+        if node.type in _SWITCHES and node.start_byte < start:
+            return node
         node = parent
     return None
 
