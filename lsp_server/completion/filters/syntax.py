@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # New faults in a document that had some: while it is being typed they come and go without meaning much.
 TOLERATED = 2
+# With more faults than this before, the grammar does not fit the text (a header of C++ opened as C).
+MAX_BEFORE = 10
 # Texts that are tried; each costs a parse of what it changes.
 MAX_TRIES = 16
 
@@ -30,11 +32,13 @@ def syntax(text: str, context: FilterContext) -> str | None:
     surroundings = context.surroundings
     if surroundings is None or not text.strip():
         return text
+    before = surroundings.faults
+    if before > MAX_BEFORE:
+        return text
     trial = _Trial(surroundings, context)
     found = trial.faults(text)
     if found == 0:
         return text
-    before = surroundings.faults
     whole = trial.closed(text)
     if whole is not None and trial.faults(whole) <= min(before, found - 1):
         return whole
