@@ -22,7 +22,8 @@ _HEADS = {
     "scala": re.compile(r"\s*(?:[\w\[\]]+ )*def .*[^=!<>]=$"),
 }
 # Labels in the body of these stand as far left as the head.
-_FLAT = re.compile(r"(?:switch|select|class|struct)\b.*\{$|case\b[^:]*$")
+_FLAT = re.compile(r"(?:switch|select)\b.*\{$|case\b[^:>]*$")
+_FLAT_CLASS = re.compile(r"(?:class|struct)\b.*\{$")
 # Languages that end a block with a word, which stands as far left as the head.
 _ENDED_BY_WORDS = frozenset({"ruby", "lua", "shellscript", "elixir", "julia", "fish"})
 
@@ -39,8 +40,8 @@ def scope_indent(head: str, language_id: str = "") -> int | None:
 
     A line that opens a block is followed by deeper ones; a line at its own depth is already the next
     statement or a sibling definition, which nobody asked for, unless it may be the block's end or a label
-    in it. None where the text says nothing: at
-    the left margin, or on an empty line whose indentation the model still has to choose.
+    in it. None where the text says nothing: at the left margin, or on an empty line whose indentation the
+    model still has to choose.
     """
     code = head.strip()
     blanks = head[: len(head) - len(head.lstrip())]
@@ -60,5 +61,9 @@ def body_indent(head: str, above: str, language_id: str = "") -> int | None:
 
 def _only_deeper(code: str, language_id: str) -> bool:
     """Whether all lines of the block that ``code`` opens are deeper, closing brackets aside."""
-    by_word = canonical(language_id) in _ENDED_BY_WORDS and not code.endswith(("{", "(", "["))
-    return not by_word and _FLAT.match(code) is None
+    language = canonical(language_id)
+    if language in _ENDED_BY_WORDS and not code.endswith(("{", "(", "[")):
+        return False
+    if language == "cpp" and _FLAT_CLASS.match(code):
+        return False
+    return _FLAT.match(code) is None

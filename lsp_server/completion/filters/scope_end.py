@@ -52,19 +52,17 @@ def scope_end(text: str, context: FilterContext) -> str | None:
     statement (``else``, ``except``), stay. Where the parser is not sure, nothing is cut.
     """
     surroundings = context.surroundings
-    if surroundings is None or "\n" not in text.strip():
+    # With text behind the cursor the end of the block may be anywhere.
+    if surroundings is None or context.rest.strip() or "\n" not in text.strip():
         return text
     new = text.encode("utf-8", "replace")
     start = surroundings.cursor + len(new) - len(new.lstrip())
     end = surroundings.cursor + len(new.rstrip())
-    if context.rest.strip():
-        # What follows may be wrong in any number of ways; the block is judged up to the cursor's line.
-        return text
     node: Node | None = surroundings.inserted(text).root_node.descendant_for_byte_range(start, start + 1)
     cut = _first_beyond(node, start, end)
     if cut is None:
         return text
-    kept = new[: cut - surroundings.cursor].decode("utf-8").rstrip()
+    kept = text[: len(new[: cut - surroundings.cursor].decode("utf-8"))].rstrip()
     return kept if kept.strip() else text
 
 
