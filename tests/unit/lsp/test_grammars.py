@@ -15,7 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from lsp_server.completion.filters import run_filters
+from lsp_server.completion.filters import FILTERS, run_filters
 from lsp_server.documents import grammars
 from lsp_server.documents.grammars import GRAMMARS, parser_for
 from lsp_server.documents.languages import canonical, language_of
@@ -141,3 +141,21 @@ def test_names_that_clients_use(sent: str, meant: str) -> None:
 )
 def test_file_names(name: str, language: str) -> None:
     assert language_of(PurePath("some.dir") / name) == language
+
+
+@pytest.mark.parametrize("language", SAMPLES)
+def test_what_stood_in_a_gap_is_not_touched(language: str) -> None:
+    lines = SAMPLES[language].rstrip("\n").split("\n")
+    for first in range(len(lines)):
+        for stop in range(first + 1, len(lines) + 1):
+            gap = "\n".join(lines[first:stop])
+            blanks = gap[: len(gap) - len(gap.lstrip())]
+            above = "".join(line + "\n" for line in lines[:first])
+            below = "".join("\n" + line for line in lines[stop:])
+            if not (above + below).strip():
+                continue
+            place = at_mark(f"{above}{blanks}‸{below}\n", language).filters
+            text = gap[len(blanks) :]
+            assert FILTERS["syntax"](text, place) == text
+            if stop == first + 1:
+                assert FILTERS["scope-end"](text, place) == text
