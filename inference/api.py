@@ -78,6 +78,8 @@ class StopRules:
         strings: ends before the first occurrence of any of these.
         suffix: the document's text after the cursor; ends where the model starts to repeat it.
         single_line: ends before the first newline.
+        finish_line: ends before the first newline if there is text before it: the cursor's line is finished,
+            and one that needs no more is followed by others.
         max_lines: ends before newline number ``max_lines`` (None: no limit).
         min_indent: ends before a later line that is indented by fewer columns and does not begin with a
             closing bracket: the scope of the cursor is left (None: no such end).
@@ -95,6 +97,7 @@ class StopRules:
     min_indent: int | None = None
     first_line_scope: bool = False
     deadline_ms: float | None = None
+    finish_line: bool = False
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class StopChecker:
             self.text = self.text[: -len(self._rest_stop)]
             return FinishReason.SUFFIX
         if character == "\n":
-            if rules.single_line:
+            if rules.single_line or (rules.finish_line and not self._line_count and self.text.strip()):
                 return FinishReason.LINES
             if self._line_is_certain_repeat():
                 return FinishReason.SUFFIX

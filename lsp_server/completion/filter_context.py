@@ -5,6 +5,7 @@ from __future__ import annotations
 from lsp_server.completion.filters.context import FilterContext
 from lsp_server.completion.indent_style import indent_unit
 from lsp_server.completion.options import CompletionOptions
+from lsp_server.documents.surroundings import around
 from lsp_server.documents.text import Point, Snapshot
 
 # Neighbouring lines further away than this are no neighbours.
@@ -20,6 +21,7 @@ def filter_context(snapshot: Snapshot, cursor: Point, options: CompletionOptions
     """The context of a suggestion at ``cursor`` (column in characters)."""
     line = snapshot.line(cursor.line)
     head = line[: cursor.column]
+    before, after = around(snapshot, cursor)
     first = max(cursor.line - _LINES_ABOVE, 0)
     above = tuple(snapshot.line(number)[:_LINE_CHARS] for number in range(first, cursor.line))
     stop = min(cursor.line + 1 + _LINES_BELOW, len(snapshot.lines))
@@ -36,6 +38,8 @@ def filter_context(snapshot: Snapshot, cursor: Point, options: CompletionOptions
         language_id=snapshot.language_id,
         replaces_rest=options.replaces_rest,
         off=options.filters_off,
+        before=before,
+        after=after,
     )
 
 

@@ -17,6 +17,7 @@ from lsp_server.completion.options import CompletionOptions, Selected
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
+from lsp_server.completion.shape import Shape, by_text_behind, shape
 from lsp_server.completion.stopping import stop_rules
 from lsp_server.context.secrets import redact
 from lsp_server.context.window import Window
@@ -39,6 +40,7 @@ class Prepared:
     cursor: Point
     selected: Selected | None
     window: Window
+    shape: Shape
 
 
 @dataclass(frozen=True)
@@ -77,20 +79,21 @@ def prepare(
     if all(not line or line.isspace() for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
     built = builder.build(snapshot, cursor, options, related)
+    filters = filter_context(snapshot, cursor, options)
+    wanted = by_text_behind(filters.rest) if "shape" in options.filters_off else shape(filters)
     request = GenerationRequest(
         prompt=built.ids,
         document=snapshot.uri,
         heal=built.heal,
         max_new_tokens=built.answer,
-        stops=stop_rules(snapshot, cursor, built.stop_ids, options),
+        stops=stop_rules(snapshot, cursor, built.stop_ids, options, filters, wanted),
         temperature=options.temperature,
         seed=options.seed,
         draft=options.draft,
         use_cache=options.use_cache,
         digest_logits=options.digest_logits,
     )
-    filters = filter_context(snapshot, cursor, options)
-    return Prepared(request, filters, Point(cursor.line, column), selected, built.window)
+    return Prepared(request, filters, Point(cursor.line, column), selected, built.window, wanted)
 
 
 def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:

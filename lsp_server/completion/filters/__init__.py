@@ -14,9 +14,11 @@ from lsp_server.completion.filters.min_value import min_value
 from lsp_server.completion.filters.repeats_above import repeats_above
 from lsp_server.completion.filters.repeats_suffix import repeats_suffix
 from lsp_server.completion.filters.repetition import repetition
+from lsp_server.completion.filters.scope_end import scope_end
 from lsp_server.completion.filters.sibling_definition import sibling_definition
 from lsp_server.completion.filters.similar_suffix import similar_suffix
 from lsp_server.completion.filters.suffix_overlap import suffix_overlap
+from lsp_server.completion.filters.syntax import syntax
 from lsp_server.completion.filters.token_repetition import token_repetition
 from lsp_server.completion.filters.trailing_space import trailing_space
 
@@ -30,6 +32,7 @@ FILTERS: dict[str, Filter] = {
     "token-repetition": token_repetition,
     "repetition": repetition,
     "repeats-above": repeats_above,
+    "scope-end": scope_end,
     "sibling-definition": sibling_definition,
     "trailing-space": trailing_space,
     "repeats-suffix": repeats_suffix,
@@ -37,6 +40,7 @@ FILTERS: dict[str, Filter] = {
     "similar-suffix": similar_suffix,
     "brackets": brackets,
     "duplicate-line": duplicate_line,
+    "syntax": syntax,
     "blank": blank,
     "min-value": min_value,
 }

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+
+from lsp_server.documents.surroundings import Surroundings
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,9 @@ class FilterContext:
         language_id: the client's language identifier.
         replaces_rest: the client replaces the text after the cursor if the item's range asks for it.
         off: names of filters that are left out.
+        before: the document up to the cursor, as far as it is looked at (see documents/surroundings.py);
+            ends with ``head``.
+        after: the document from the cursor on, begins with ``rest``. Both are "" if neither is looked at.
     """
 
     head: str = ""
@@ -35,6 +41,13 @@ class FilterContext:
     language_id: str = ""
     replaces_rest: bool = False
     off: frozenset[str] = frozenset()
+    before: str = ""
+    after: str = ""
+
+    @cached_property
+    def surroundings(self) -> Surroundings | None:
+        """``before`` and ``after`` with their tree, None if the language has no grammar."""
+        return Surroundings.of(self.language_id, self.before, self.after)
 
 
 # A filter returns the text to show, changed or not, or None to show nothing.

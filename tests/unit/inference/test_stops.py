@@ -75,6 +75,8 @@ def test_an_unfinished_last_line_that_repeats_the_suffix_is_cut() -> None:
 def test_strings_and_lines() -> None:
     assert _run(StopRules(strings=("END",)), "a EN b END c") == ("a EN b ", R.STOP_STRING)
     assert _run(StopRules(single_line=True), "a\nb") == ("a", R.LINES)
+    assert _run(StopRules(finish_line=True), "a\nb\nc") == ("a", R.LINES)
+    assert _run(StopRules(finish_line=True), " \nb\nc") == (" \nb\nc", None)
     assert _run(StopRules(max_lines=2), "a\nb\nc") == ("a\nb", R.LINES)
     assert _run(StopRules(max_lines=3), "a\nb") == ("a\nb", None)
 

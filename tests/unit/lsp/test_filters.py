@@ -21,7 +21,7 @@ from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.documents.text import Point, Snapshot
 
-CURSOR = "¦"
+CURSORS = "¦‸"
 GOLDEN = Path(__file__).parents[2] / "golden" / "filters"
 
 
@@ -38,7 +38,8 @@ def context_of(case: dict[str, Any]) -> FilterContext:
     if "document" not in case:
         keep = {"name", "text", "expect", "dropped"}
         return FilterContext(**{key: value for key, value in case.items() if key not in keep})
-    before, _, after = case["document"].partition(CURSOR)
+    mark = next(mark for mark in CURSORS if mark in case["document"])
+    before, _, after = case["document"].partition(mark)
     snapshot = Snapshot.of(before + after, language_id=case.get("language_id", ""))
     cursor = Point(before.count("\n"), len(before.rpartition("\n")[2]))
     return filter_context(snapshot, cursor, CompletionOptions(replaces_rest=case.get("replaces_rest", False)))
@@ -110,7 +111,7 @@ def test_any_text_at_any_place(before: str, text: str, after: str, language: str
 def test_a_case_expects_text_or_nothing() -> None:
     for _, case in ((p.values[0], p.values[1]) for p in cases()):
         assert ("expect" in case) != bool(case.get("dropped")), case["name"]
-        assert case.get("document", CURSOR).count(CURSOR) == 1, case["name"]
+        assert sum(case.get("document", CURSORS[0]).count(mark) for mark in CURSORS) == 1, case["name"]
 
 
 @pytest.mark.parametrize(
