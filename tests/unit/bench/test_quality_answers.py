@@ -120,9 +120,9 @@ def test_variants_of_one_generation_share_it() -> None:
     infill = runtime.infill()
     for variant in VARIANTS.values():
         infill.candidate(variant).answer(LINE)
-    assert len(runtime.requests) == 8  # four orders, with and without stop rules
+    assert len(runtime.requests) == 14  # seven orders, with and without stop rules
     infill.candidate(VARIANTS["psm/all"]).answer(replace(LINE, id="line/1"))
-    assert len(runtime.requests) == 9
+    assert len(runtime.requests) == 15
 
 
 def test_a_model_that_cannot_fill_in_is_refused() -> None:

@@ -31,6 +31,7 @@ def test_all_keys() -> None:
         "kvOffload": 0,
         "prefillChunk": 64,
         "noCache": True,
+        "promptOrder": "spm",
         "maxNewTokens": 32,
         "temperature": 0.5,
         "seed": 7,
