@@ -118,6 +118,10 @@ class PromptBuilder:
         ids = render(self._format, parts, self._codec)
         return BuiltPrompt(ids, healed, self._format.stop_ids, answer, window)
 
+    def forget(self, uri: str) -> None:
+        """Drop the anchor of a document that was closed."""
+        self._anchors.forget(uri)
+
     def _count_text(self, text: str) -> int:
         return len(self._codec.encode(without_surrogates(text))) if text else 0
 

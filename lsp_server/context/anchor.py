@@ -74,6 +74,10 @@ class Anchors:
             self._anchors.popitem(last=False)
         return window
 
+    def forget(self, uri: str) -> None:
+        """The document was closed."""
+        self._anchors.pop(uri, None)
+
     def _followed(self, snapshot: Snapshot, budget: Budget) -> Anchor | None:
         """The document's anchor as far as the lines before it are what they were; None if it is gone.
 

@@ -100,9 +100,7 @@ class LeadWriter:
             return Lead(shown, header, len(header))
         return Lead((), (*shown, *header), len(header))
 
-    def _frame(
-        self, path: str, language_id: str, headed: bool
-    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _frame(self, path: str, language_id: str, headed: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """What stands before the first file and behind the last one; a header tells the path already."""
         path = _one_line(path)
         if self._marks is None:

@@ -50,7 +50,8 @@ def cases(*, counting: bool, only: str = "") -> list[Any]:
         pytest.param(family, case, id=f"{family}: {case['name']}")
         for family in families()
         for case in golden(family)["case"]
-        if only in ("", family) and (counting or not {"heals", "prompt_tokens", "context_tokens"} & case.keys())
+        if only in ("", family)
+        and (counting or not {"heals", "prompt_tokens", "context_tokens"} & case.keys())
     ]
 
 
