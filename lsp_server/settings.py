@@ -25,6 +25,7 @@ from inference.api import (
 )
 from inference.precision import Precision
 from lsp_server.completion.options import CompletionOptions
+from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
 
 SECTION = "draftline"
 
@@ -43,6 +44,7 @@ class Settings:
         kv_numerics: how they store keys and values.
         kv_offload: MiB of main memory for those that leave a CUDA device.
         prompt_tokens: most tokens of a prompt; reading a file for the first time takes time in proportion.
+        prompt_order: in which order a prompt shows the text around the cursor.
         max_lines: lines of a suggestion, 0 for no limit.
         debounce_ms: milliseconds an automatic request waits after the last edit.
         disabled_languages: LSP language identifiers without suggestions.
@@ -66,6 +68,7 @@ class Settings:
     prefill_chunk: int = 128
     no_cache: bool = False
     prompt_tokens: int = 1024
+    prompt_order: PromptOrder = "line-in-middle"
     max_new_tokens: int = 128
     temperature: float = 0.0
     seed: int = 0
@@ -106,6 +109,7 @@ class Settings:
         return CompletionOptions(
             max_new_tokens=self.max_new_tokens,
             prompt_tokens=self.prompt_tokens,
+            order=self.prompt_order,
             max_lines=self.max_lines,
             temperature=self.temperature,
             seed=self.seed,
@@ -234,6 +238,7 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "prefillChunk": ("prefill_chunk", _whole(1, 65_536)),
     "noCache": ("no_cache", _flag),
     "promptTokens": ("prompt_tokens", _whole(16, 1_048_576)),
+    "promptOrder": ("prompt_order", _one_of(*PROMPT_ORDERS)),
     "maxNewTokens": ("max_new_tokens", _whole(1, 4096)),
     "temperature": ("temperature", _number),
     "seed": ("seed", _whole(0, 2**63 - 1)),

@@ -43,7 +43,7 @@ QUICK_COUNTS = {SINGLE_LINE: 8, RANDOM_SPAN: 8, EDIT: 2}
 QUICK_SECONDS = 12.0
 VARIANTS = (
     "line-in-middle/all,line-in-middle/none,line-in-middle/no-stops,line-in-middle/oracle,"
-    "line-in-middle-unhealed/all,psm/all,psm-unhealed/all"
+    "line-in-middle-unhealed/all,lines-in-middle/all,psm/all,psm-unhealed/all,spm/all,spm-unhealed/all"
 )
 # One generation for each task: the other variants decode it again, some to the length limit.
 QUICK_VARIANTS = "line-in-middle/all,line-in-middle/none"
@@ -69,7 +69,8 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--variants",
         metavar="LIST",
-        help="Draftline's ways to fill a gap: a prompt order (psm, line-in-middle), a slash, and the filters"
+        help="Draftline's ways to fill a gap: a prompt order (psm, spm, line-in-middle,"
+        " lines-in-middle, or with -unhealed), a slash, and the filters"
         f" (all, none, no-stops, oracle) ({VARIANTS})",
     )
     parser.add_argument(

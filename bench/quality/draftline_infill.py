@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from bench.quality.answers import Candidate, Given
 from bench.quality.datasets import InfillTask
@@ -18,12 +18,23 @@ from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion
 from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
+from lsp_server.prompts.order import PromptOrder
 
-Order = Literal["line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed"]
+Order = Literal[
+    "line-in-middle",
+    "line-in-middle-unhealed",
+    "lines-in-middle",
+    "psm",
+    "psm-unhealed",
+    "spm",
+    "spm-unhealed",
+]
 Filters = Literal["all", "none", "no-stops", "oracle"]
 
 # The same for all tasks, so that they share one KV slot.
 _URI = "quality.py"
+# What stands behind the middle marker in "lines-in-middle" is between none and twice as many lines.
+TYPED_LINES = 4
 
 
 @dataclass(frozen=True)
@@ -31,8 +42,8 @@ class Variant:
     """What is changed about the server's way to an answer.
 
     Attributes:
-        order: of the prompt: with the cursor's line behind the middle marker, as the server; or prefix,
-            suffix, middle. With token healing, as the server, or without.
+        order: of the prompt (`PromptOrder`), with token healing, as the server, or without. With
+            "lines-in-middle" the last `TYPED_LINES` lines before the cursor's were typed since the anchor.
         filters: "all": as the server. "none": the engine's text with its stop rules, without the filters.
             "no-stops": the text up to an end token or the length limit. "oracle": that text cut by
             `oracle_cut`, the ceiling for all stop rules.
@@ -50,7 +61,7 @@ class Variant:
         return self.filters in ("all", "none")
 
 
-ORDERS: tuple[Order, ...] = ("line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed")
+ORDERS: tuple[Order, ...] = get_args(Order)
 FILTERS: tuple[Filters, ...] = ("all", "none", "no-stops", "oracle")
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
 
@@ -118,18 +129,27 @@ class DraftlineInfill:
             self._generated[key] = self._generate(task, variant)
         return self._generated[key]
 
+    def _set_anchor(self, snapshot: Snapshot, lines: list[str], options: CompletionOptions) -> None:
+        """Build the prompt of the moment before the last lines were typed."""
+        line = max(0, len(lines) - 1 - TYPED_LINES)
+        before = (*snapshot.lines[:line], *snapshot.lines[len(lines) - 1 :])
+        self._builder.build(replace(snapshot, lines=before), Point(line, 0), options)
+
     def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
-        lines = split_lines(task.prompt)
-        cursor = Point(len(lines) - 1, len(lines[-1]))
-        snapshot = Snapshot.of(task.prompt + task.suffix, _URI, language_id="python")
+        # An anchor belongs to one text.
+        snapshot = Snapshot.of(task.prompt + task.suffix, f"{_URI}#{task.id}", language_id="python")
         options = replace(
             self._options,
-            line_in_middle=variant.order.startswith("line-in-middle"),
+            order=cast(PromptOrder, variant.order.removesuffix("-unhealed")),
             heal=not variant.order.endswith("unhealed"),
         )
+        lines = split_lines(task.prompt)
+        if options.order == "lines-in-middle":
+            self._set_anchor(snapshot, lines, options)
+        cursor = Point(len(lines) - 1, len(lines[-1]))
         start = time.perf_counter()
         prepared = prepare(snapshot, cursor, self._builder, options)
-        request = prepared.request
+        request = replace(prepared.request, document=_URI)
         if not variant.stopped:
             request = replace(request, stops=StopRules(token_ids=request.stops.token_ids))
         # Another variant has answered the same task, and its choices would be this one's drafts.

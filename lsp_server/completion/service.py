@@ -153,6 +153,8 @@ class CompletionService:
         self.supersede(uri)
         self.suggestions.forget(uri)
         self.debounce.closed(uri)
+        if self._builder is not None:
+            self._builder[1].forget(uri)
         engine = self._engine()
         if engine is not None:
             engine.close_document(uri)

@@ -115,14 +115,35 @@ def test_the_line_goes_behind_the_marker() -> None:
     assert runtime.shown() == "<|fim_prefix|>def double(n):\n<|fim_suffix|>\n<|fim_middle|>    return n"
 
 
+TAIL = "    return b\n"
+THREE = replace(SPAN, prompt="def f(n):\n    a = n\n    b = a\n    c = b\n", suffix=TAIL)
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("spm", f"<|fim_prefix|><|fim_suffix|>{TAIL}<|fim_middle|>{THREE.prompt}"),
+        ("lines-in-middle", f"<|fim_prefix|><|fim_suffix|>{TAIL}<|fim_middle|>{THREE.prompt}"),
+        ("line-in-middle", f"<|fim_prefix|>{THREE.prompt}<|fim_suffix|>{TAIL}<|fim_middle|>"),
+    ],
+)
+def test_orders(order: str, expected: str) -> None:
+    runtime = ScriptedRuntime(" * 2")
+    infill = runtime.infill()
+    infill.candidate(VARIANTS["lines-in-middle/all"]).answer(SPAN)  # another task leaves no anchor
+    infill.candidate(VARIANTS[f"{order}/all"]).answer(replace(THREE, id=f"three/{order}"))
+    assert runtime.shown() == expected
+    assert {request.document for request in runtime.requests} == {"quality.py"}
+
+
 def test_variants_of_one_generation_share_it() -> None:
     runtime = ScriptedRuntime(RUNS_ON)
     infill = runtime.infill()
     for variant in VARIANTS.values():
         infill.candidate(variant).answer(LINE)
-    assert len(runtime.requests) == 8  # four orders, with and without stop rules
+    assert len(runtime.requests) == 14  # seven orders, with and without stop rules
     infill.candidate(VARIANTS["psm/all"]).answer(replace(LINE, id="line/1"))
-    assert len(runtime.requests) == 9
+    assert len(runtime.requests) == 15
 
 
 def test_a_model_that_cannot_fill_in_is_refused() -> None:

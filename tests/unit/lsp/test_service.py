@@ -254,3 +254,19 @@ async def test_an_empty_document_asks_nobody() -> None:
 )
 def test_broken_ends(text: str, kept: str) -> None:
     assert without_broken_end(text) == kept
+
+
+async def test_the_anchor_of_a_closed_document_is_forgotten() -> None:
+    bench = Bench("a = 1\n", FakeEngine(answer="b"))
+    options = replace(OPTIONS, order="lines-in-middle")
+
+    async def prompt() -> str:
+        bench.service.suggestions.clear()
+        await bench.ask(1 if bench.version == 1 else 2, 0, options=options)
+        return bench.engine.codec.show(bench.engine.requests[-1].prompt)
+
+    assert (await prompt()).startswith("<|fim_prefix|>a = 1\n<|fim_suffix|>")
+    bench.type(1, 0, "c = 2\n")
+    assert (await prompt()).endswith("<|fim_middle|>c = 2\n")
+    bench.service.closed(URI)
+    assert (await prompt()).endswith("<|fim_middle|>")
