@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from lsp_server import __version__, protocol
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.context.exclusions import Exclusions
+from lsp_server.context.gather import ContextGatherer
 from lsp_server.documents.positions import PositionEncoding, to_units
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
@@ -46,7 +48,10 @@ class DraftlineServer(LanguageServer):
         self.store = DocumentStore()
         self.exclusions = Exclusions()
         self.host = EngineHost(engine_factory, self.engine_changed)
-        self.completion = CompletionService(self.store, lambda: self.host.engine, lambda: self.host.status)
+        self.context = ContextGatherer(self.store, self.exclusions.excludes, lambda: self.completion.busy)
+        self.completion = CompletionService(
+            self.store, lambda: self.host.engine, lambda: self.host.status, self.context
+        )
         self.status = StatusReporter(lambda params: self.protocol.notify(protocol.STATUS, params.to_json()))
         self.load_progress = LoadProgress(self.protocol)
         self.accepted: set[str] = set()
@@ -127,6 +132,7 @@ class DraftlineServer(LanguageServer):
             # The ignore file has changed since the document was opened.
             self.completion.closed(snapshot.uri)
             self.store.withhold(snapshot.uri, Reason.EXCLUDED)
+            self.context.rules_changed()
             return Reason.EXCLUDED
         return None
 
@@ -169,6 +175,7 @@ async def _initialized(ls: DraftlineServer, params: types.InitializedParams) -> 
 
 def _shutdown(ls: DraftlineServer, params: Any = None) -> None:
     ls.completion.shutdown()
+    ls.context.close()
     ls.host.close()
 
 
@@ -182,6 +189,7 @@ def _did_open(ls: DraftlineServer, params: types.DidOpenTextDocumentParams) -> N
         document.text,
         excluded=ls.excluded(document.uri),
     )
+    ls.context.opened(document.uri)
     ls.learn(document.uri)
 
 
@@ -189,10 +197,12 @@ def _did_change(ls: DraftlineServer, params: types.DidChangeTextDocumentParams) 
     uri = params.text_document.uri
     ls.store.change(uri, params.text_document.version, map(_change, params.content_changes))
     ls.completion.debounce.edited(uri)
+    ls.context.changed(uri, _last_line(params.content_changes))
 
 
 def _did_close(ls: DraftlineServer, params: types.DidCloseTextDocumentParams) -> None:
     ls.completion.closed(params.text_document.uri)
+    ls.context.closed(params.text_document.uri)
     ls.store.close(params.text_document.uri)
 
 
@@ -200,8 +210,10 @@ def _did_save(ls: DraftlineServer, params: types.DidSaveTextDocumentParams) -> N
     """What is saved is worth guessing from. Announced also because some clients save only where it is."""
     if params.text_document.uri.endswith("ignore"):  # an ignore file, perhaps
         ls.learn_all()
+        ls.context.rules_changed()
     else:
         ls.learn(params.text_document.uri)
+    ls.context.saved(params.text_document.uri)
 
 
 async def _did_change_configuration(ls: DraftlineServer, params: types.DidChangeConfigurationParams) -> None:
@@ -247,12 +259,16 @@ async def _inline_completion(
         ls.protocol.notify(protocol.TRACE, trace.to_json())
     if answer.suggestion is None:
         return None if answer.superseded else []
-    return [_item(ls, answer)]
+    item = _item(ls, answer)
+    if item.command is not None and item.command.arguments:
+        ls.context.shown(str(item.command.arguments[0]), uri, answer.row)
+    return [item]
 
 
 def _accepted(ls: DraftlineServer, *arguments: Any) -> None:
     if arguments:
         ls.accepted.add(str(arguments[0]))
+        ls.context.accepted(str(arguments[0]))
         _log.info("accepted %s", arguments[0])
 
 
@@ -288,7 +304,9 @@ def _set_roots(ls: DraftlineServer) -> None:
     if not uris and ls.workspace.root_uri:
         uris = [ls.workspace.root_uri]
     paths = [to_fs_path(uri) for uri in uris if uri.startswith("file:")]
-    ls.exclusions.set_roots([Path(path) for path in paths if path])
+    roots = [Path(path) for path in paths if path]
+    ls.exclusions.set_roots(roots)
+    ls.context.set_roots(roots)
 
 
 async def _configuration(ls: DraftlineServer) -> object:
@@ -327,6 +345,12 @@ async def _exit_with(process_id: int) -> None:
 
 def _point(position: types.Position) -> Point:
     return Point(position.line, position.character)
+
+
+def _last_line(events: Sequence[types.TextDocumentContentChangeEvent]) -> int | None:
+    """Where the last edit was, None if it was the whole text."""
+    last = events[-1] if events else None
+    return last.range.start.line if isinstance(last, types.TextDocumentContentChangePartial) else None
 
 
 def _change(event: types.TextDocumentContentChangeEvent) -> Change:

@@ -20,6 +20,9 @@ class CompletionOptions:
     types on one line, nothing before that line is read again. Without healing it costs quality.
 
     ``filters_off`` are names of filters and stop rules that are left out.
+
+    ``context_sources`` are names in `lsp_server.context.related`; what they give takes ``context_tokens`` of
+    ``prompt_tokens`` at most.
     """
 
     max_new_tokens: int = 128
@@ -34,6 +37,8 @@ class CompletionOptions:
     heal: bool = True
     line_in_middle: bool = True
     filters_off: frozenset[str] = frozenset()
+    context_sources: frozenset[str] = frozenset()
+    context_tokens: int = 256
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
 from lsp_server.completion.stopping import stop_rules
+from lsp_server.context.related import KeptLines
 from lsp_server.context.window import Window
 from lsp_server.documents.line_index import strip_eol
 from lsp_server.documents.text import Point, Snapshot
@@ -61,11 +62,13 @@ def prepare(
     options: CompletionOptions,
     selected: Selected | None = None,
     related: Sequence[ContextFile] = (),
+    prefix_lines: Sequence[KeptLines] = (),
 ) -> Prepared:
     """The request for a suggestion at ``cursor`` (column in characters).
 
     Args:
         related: pieces of other places that the prompt shows before the document, least related first.
+        prefix_lines: lines of the document to show where its window begins below them.
 
     Raises:
         NoSuggestion: ``no-fim``, or ``empty`` for a document without text.
@@ -74,7 +77,7 @@ def prepare(
         snapshot, cursor = _with_selected(snapshot, cursor.line, selected)
     if not any(line.strip() for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
-    built = builder.build(snapshot, cursor, options, related)
+    built = builder.build(snapshot, cursor, options, related, prefix_lines)
     line = snapshot.line(cursor.line)
     rest = line[cursor.column :]
     request = GenerationRequest(

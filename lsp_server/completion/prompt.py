@@ -9,6 +9,7 @@ from functools import lru_cache
 from inference.api import TextCodec
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.reasons import NoSuggestion, Reason
+from lsp_server.context.related import KeptLines, Shares, fit_files, fit_lines, reserve_for
 from lsp_server.context.window import Budget, Window, choose
 from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
@@ -55,8 +56,10 @@ class PromptBuilder:
         cursor: Point,
         options: CompletionOptions,
         related: Sequence[ContextFile] = (),
+        prefix_lines: Sequence[KeptLines] = (),
     ) -> BuiltPrompt:
-        """The prompt for a place, with pieces of other places before it.
+        """The prompt for a place, with pieces of other places before it, and with lines of the document that
+        the window leaves out at the top of the prefix.
 
         Raises:
             NoSuggestion: ``no-fim``.
@@ -66,9 +69,11 @@ class PromptBuilder:
         answer = max(1, min(options.max_new_tokens, self._context // 2))
         room = min(options.prompt_tokens, self._context - answer)
         total = max(2, room - self._format.overhead)
-        budget = Budget.split(total, max_suffix=MAX_SUFFIX_TOKENS)
-        window = choose(snapshot, cursor, budget, self._count)
-        prefix, head, healed = window.above, window.head, ""
+        shares = Shares.of(options.context_sources, options.context_tokens, total)
+        files, spent = fit_files(related, shares.files, self._count)
+        budget = Budget.split(total - spent, max_suffix=MAX_SUFFIX_TOKENS)
+        kept, window = self._window(snapshot, cursor, budget, prefix_lines, shares.lines)
+        prefix, head, healed = kept + window.above, window.head, ""
         if options.heal and head == without_surrogates(head):
             start = self._codec.healing_start(head)
             head, healed = head[:start], head[start:]
@@ -77,9 +82,21 @@ class PromptBuilder:
         # Trained on files, which end with a newline; with nothing at all behind the cursor the model
         # begins a line of its own and repeats the indentation.
         suffix = window.suffix or "\n"
-        parts = FimParts(prefix, suffix, head, budget.prefix, max(budget.suffix, 1), tuple(related))
+        parts = FimParts(prefix, suffix, head, budget.prefix, max(budget.suffix, 1), files)
         ids = render(self._format, parts, self._codec)
         return BuiltPrompt(ids, healed, self._format.stop_ids, answer, window)
+
+    def _window(
+        self, snapshot: Snapshot, cursor: Point, budget: Budget, lines: Sequence[KeptLines], limit: int
+    ) -> tuple[str, Window]:
+        """The lines that stay visible above the window, at most ``limit`` tokens of them, and the window,
+        which is smaller by what they take."""
+        window = choose(snapshot, cursor, budget, self._count)
+        room = reserve_for(lines, window.first_line, limit, self._count)
+        if not room:
+            return "", window
+        window = choose(snapshot, cursor, Budget(budget.prefix - room, budget.suffix), self._count)
+        return fit_lines(lines, window.first_line, room, self._count), window
 
     def _count_line(self, line: str) -> int:
         return len(self._codec.encode(without_surrogates(line)))
