@@ -72,5 +72,7 @@ def header_stop(node: Node) -> int | None:
     if body is None:
         return None
     before = body.prev_sibling
+    while before is not None and "comment" in before.type:
+        before = before.prev_sibling
     row: int = node.start_point[0] if before is None else before.end_point[0]
     return row + 1

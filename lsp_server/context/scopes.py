@@ -37,7 +37,7 @@ def scope_lines(snapshot: Snapshot, line: int, tree: Tree | None) -> list[KeptLi
     for node in around:
         header = _header(snapshot, node, ENCLOSING)
         if header is not None:
-            found.append(header)
+            found.append(_with_bracket(snapshot, header))
     siblings = [each for node in around if is_container(node) for each in _members(node, line)]
     siblings.sort(key=lambda node: -node.start_point[0])
     taken = {each.first for each in found}
@@ -64,6 +64,14 @@ def _header(snapshot: Snapshot, node: Node, rank: int) -> KeptLines | None:
     if stop is None or stop - first > _MOST_LINES:
         return None
     return KeptLines(first, stop, snapshot.lf(first, stop), rank)
+
+
+def _with_bracket(snapshot: Snapshot, header: KeptLines) -> KeptLines:
+    """With the line of the opening bracket, where it has one of its own."""
+    stop = header.stop
+    if stop < len(snapshot.lines) and snapshot.line(stop).strip() == "{":
+        return KeptLines(header.first, stop + 1, snapshot.lf(header.first, stop + 1), header.rank)
+    return header
 
 
 def _members(node: Node, line: int) -> Iterator[Node]:

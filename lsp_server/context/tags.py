@@ -22,7 +22,17 @@ _COMMENT_MARKS = re.compile(r"^[\s/*#!]+|[\s*/]+$")
 _XML = re.compile(r"</?\w+[^>]*>")
 _STRING_MARKS = re.compile(r"^[rRbBuUfF]*(?:\"\"\"|'''|\"|')|(?:\"\"\"|'''|\"|')$")
 # Definitions that the documentation above is not a neighbour of.
-_WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration", "type_declaration"})
+_WRAPPERS = frozenset(
+    {
+        "const_declaration",
+        "decorated_definition",
+        "export_statement",
+        "lexical_declaration",
+        "template_declaration",
+        "type_declaration",
+    }
+)
+_IMPORTED = re.compile(r"=\s*(?:await\s+)?(?:require|import)\s*\(")
 
 # Neither a parser nor a query of tree-sitter may be used by two threads at once.
 _own = threading.local()
@@ -68,6 +78,8 @@ def tags_of(text: str, language_id: str) -> tuple[Tag, ...]:
         name = _text(captures["name"][0])
         kind = next(kind for kind in ("class", "type", "definition") if kind in captures)
         node = captures[kind][0]
+        if node.type == "variable_declarator" and _IMPORTED.search(lines[node.start_point[0]]):
+            continue
         tag = _tag(name, kind, node, lines, language_id)
         # A typedef of a structure defines the name twice.
         found.setdefault((tag.first, name), tag)
@@ -127,7 +139,7 @@ def _signature(node: Node, lines: list[str], kind: str, language_id: str) -> str
     before = line.encode("utf-8", "replace")[:byte].decode("utf-8", "replace")
     text = "\n".join([*lines[first:row], before]).rstrip().removesuffix("{").rstrip()
     if language_id not in ("python", "ruby"):
-        text += " {" if kind in ("class", "container") else ";"
+        text += " {" if kind in ("class", "container") else " { ... }" if text.endswith("=>") else ";"
     return _bounded(text)
 
 
