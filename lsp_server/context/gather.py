@@ -250,9 +250,7 @@ class ContextGatherer:
             return False
         return abs(line - held.anchor) > HOLD_LINES or now - held.asked >= PAUSE_S
 
-    def _gather_pieces(
-        self, snapshot: Snapshot, line: int, options: CompletionOptions
-    ) -> tuple[Piece, ...]:
+    def _gather_pieces(self, snapshot: Snapshot, line: int, options: CompletionOptions) -> tuple[Piece, ...]:
         self._cut_chunks()
         sources = options.context_sources
         asked = [source for source in FILE_SOURCES if source in sources]
@@ -286,7 +284,9 @@ class ContextGatherer:
             if index is None:
                 return []
             found = index.lookup(name, language_id)
-            return [(uri, self._workspaces.shown_path(uri), tag) for path, tag in found for uri in [uri_of(path)]]
+            return [
+                (uri, self._workspaces.shown_path(uri), tag) for path, tag in found for uri in [uri_of(path)]
+            ]
 
         def members(uri: str, container: str) -> list[Tag]:
             path = path_of(uri)
@@ -337,7 +337,9 @@ class ContextGatherer:
             return None
         if root not in self._indexes:
             # A folder inside another one is a workspace of its own.
-            inner = [other for other in self._workspaces.roots if other != root and other.is_relative_to(root)]
+            inner = [
+                other for other in self._workspaces.roots if other != root and other.is_relative_to(root)
+            ]
 
             def excluded(path: Path) -> bool:
                 return any(path.is_relative_to(other) for other in inner) or self._excluded(path)

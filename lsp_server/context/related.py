@@ -108,9 +108,7 @@ def fit_files(
     return tuple(kept), spent
 
 
-def reserve_for(
-    lines: Sequence[KeptLines], first_line: int, limit: int, count: Callable[[str], int]
-) -> int:
+def reserve_for(lines: Sequence[KeptLines], first_line: int, limit: int, count: Callable[[str], int]) -> int:
     """Tokens to keep free for the lines above ``first_line``, in steps, at most ``limit``."""
     chosen = _chosen(lines, first_line, limit, count)
     tokens = sum(_tokens(each.text, count) for each in chosen)

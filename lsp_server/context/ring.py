@@ -67,10 +67,12 @@ class Ring:
             return
         text = snapshot.lf(first, stop)
         chunk = Chunk(snapshot.uri, place, kind, first, text if text.endswith("\n") else text + "\n", words)
-        # What was accepted stays so, however often it is looked at.
-        alike = [each for each in self._chunks if each.place == place and jaccard(each.words, words) > _SAME]
-        if kind == "recent" and any(each.kind == "accepted" for each in alike):
-            return
+        # Each kind for itself, as one of the two may be switched off.
+        alike = [
+            each
+            for each in self._chunks
+            if (each.place, each.kind) == (place, kind) and jaccard(each.words, words) > _SAME
+        ]
         for each in alike:
             self._chunks.remove(each)
         self._chunks.append(chunk)

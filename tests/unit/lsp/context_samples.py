@@ -24,7 +24,7 @@ def know_grammar(monkeypatch: pytest.MonkeyPatch, language: str) -> None:
 
 
 SAMPLES: dict[str, str] = {}
-SAMPLES["python"]='''import os
+SAMPLES["python"] = '''import os
 from a import (
     b,
     c,
@@ -55,7 +55,7 @@ class Store(Base):
 def free(a, b=1):
     return a
 '''
-SAMPLES["javascript"]='''import x from "x";
+SAMPLES["javascript"] = """import x from "x";
 const fs = require("fs");
 
 /**
@@ -79,8 +79,8 @@ class Store extends Base {
     return value;
   }
 }
-'''
-SAMPLES["typescript"]='''import { x } from "x";
+"""
+SAMPLES["typescript"] = """import { x } from "x";
 import type { Y } from "y";
 
 export interface Shape {
@@ -103,8 +103,8 @@ export abstract class Store<T> extends Base<T> {
 
   abstract get(key: Key): T;
 }
-'''
-SAMPLES["go"]='''package store
+"""
+SAMPLES["go"] = """package store
 
 import (
 	"fmt"
@@ -129,8 +129,8 @@ func (s *Store) Put(key string, value int) error {
 func New(root string) *Store {
 	return &Store{root: root}
 }
-'''
-SAMPLES["rust"]='''use std::fs;
+"""
+SAMPLES["rust"] = """use std::fs;
 use crate::other::{A, B};
 
 /// Keeps things.
@@ -154,8 +154,8 @@ impl<T> Store<T> {
 pub trait Shape {
     fn area(&self) -> f64;
 }
-'''
-SAMPLES["java"]='''package a.b;
+"""
+SAMPLES["java"] = """package a.b;
 
 import java.util.List;
 
@@ -175,8 +175,8 @@ public class Store extends Base {
         return;
     }
 }
-'''
-SAMPLES["c"]='''#include <stdio.h>
+"""
+SAMPLES["c"] = """#include <stdio.h>
 #include "store.h"
 
 #define LIMIT 3
@@ -197,8 +197,8 @@ static int store_put(struct store *s, const char *key)
 }
 
 char *store_root(struct store *s);
-'''
-SAMPLES["cpp"]='''#include <vector>
+"""
+SAMPLES["cpp"] = """#include <vector>
 using std::vector;
 
 namespace outer {
@@ -221,8 +221,8 @@ int free_function(int a) {
 }
 
 }  // namespace outer
-'''
-SAMPLES["csharp"]='''using System;
+"""
+SAMPLES["csharp"] = """using System;
 using System.Linq;
 
 namespace A.B
@@ -246,8 +246,8 @@ namespace A.B
         }
     }
 }
-'''
-SAMPLES["ruby"]='''require "set"
+"""
+SAMPLES["ruby"] = """require "set"
 require_relative "other"
 
 module Outer
@@ -268,8 +268,8 @@ module Outer
     end
   end
 end
-'''
-SAMPLES["php"]='''<?php
+"""
+SAMPLES["php"] = """<?php
 namespace A;
 
 use B\\C;
@@ -294,4 +294,4 @@ class Store extends Base
 function free_function(int $a): int {
     return $a;
 }
-'''
+"""
