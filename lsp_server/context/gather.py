@@ -3,8 +3,8 @@
 What stands at the begin of a prompt is read again when it changes, with all that follows. So:
 
 - lines of the document itself (`LINE_SOURCES`) are looked for once for each line the cursor is on;
-- pieces of other places (`FILE_SOURCES`) stay while the cursor is within `HOLD_LINES` lines of where they were
-  gathered; after a pause of `PAUSE_S` seconds without a request, the next line gathers anew.
+- pieces of other places (`FILE_SOURCES`) stay while the cursor is within `HOLD_LINES` lines of where they
+  were gathered; after a pause of `PAUSE_S` seconds without a request, the next line gathers anew.
 
 On one line nothing ever changes, except that a piece goes at once when its file becomes excluded.
 """
@@ -131,6 +131,10 @@ class ContextGatherer:
             return
         self.close()
         self._workspaces.set_roots(roots)
+
+    def adopt(self, index: WorkspaceIndex) -> None:
+        """Use an index that was built before, for the folder that it is of."""
+        self._indexes[index.root] = index
 
     def opened(self, uri: str) -> None:
         """A document was opened: the user looks at its begin."""

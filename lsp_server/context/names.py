@@ -8,17 +8,17 @@ from collections.abc import Iterable
 _IDENTIFIER = re.compile(r"[^\W\d]\w{2,}")
 
 # Words that stand in any code, so that two texts which share them need not be alike.
-_COMMON = frozenset(
-    """
-    abstract and as assert async await bool boolean break byte case catch char class const continue def default
-    defer del delete do double elif else elsif end enum except export extends extern false final finally float
-    for foreach from func function global goto if impl implements import in include init inline instanceof int
-    interface is lambda let long loop map match mod module mut namespace new nil none nonlocal not null object or
-    override package pass private protected pub public raise readonly ref require return self short signed sizeof
-    static str string struct super switch template this throw throws trait true try type typedef typeof undefined
-    union unless unsigned until use using var virtual void volatile when where while with yield None True False
-    """.split()
+_WORDS = (
+    "abstract and as assert async await bool boolean break byte case catch char class const continue def "
+    "default defer del delete do double elif else elsif end enum except export extends extern false final "
+    "finally float for foreach from func function global goto if impl implements import in include init "
+    "inline instanceof int interface is lambda let long loop map match mod module mut namespace new nil "
+    "none nonlocal not null object or override package pass private protected pub public raise readonly "
+    "ref require return self short signed sizeof static str string struct super switch template this "
+    "throw throws trait true try type typedef typeof undefined union unless unsigned until use using var "
+    "virtual void volatile when where while with yield None True False "
 )
+_COMMON = frozenset(_WORDS.split())
 
 # Languages that use each other's definitions.
 _GROUPS = {

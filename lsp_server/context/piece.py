@@ -1,4 +1,4 @@
-"""A piece of another place with where it is from, so that it can be judged and compared before it is shown."""
+"""A piece of another place with where it is from, so that it can be judged before it is shown."""
 
 from __future__ import annotations
 

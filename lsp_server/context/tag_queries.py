@@ -68,10 +68,12 @@ _JAVA = """
 _C = """
 (function_definition declarator: (function_declarator declarator: (identifier) @name)) @definition
 (function_definition
-  declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
+  declarator: (pointer_declarator
+    declarator: (function_declarator declarator: (identifier) @name))) @definition
 (declaration declarator: (function_declarator declarator: (identifier) @name)) @definition
 (declaration
-  declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @definition
+  declarator: (pointer_declarator
+    declarator: (function_declarator declarator: (identifier) @name))) @definition
 (struct_specifier name: (type_identifier) @name body: (_)) @type
 (enum_specifier name: (type_identifier) @name body: (_)) @type
 (type_definition declarator: (type_identifier) @name) @type

@@ -33,7 +33,15 @@ class Parcel:
         """Cents to pay."""
         return len(country)
 '''
-USER = "from helpers import Parcel\n\n\ndef send(parcel):\n    parcel = Parcel(1.0)\n    cents = \n    return cents\n"
+USER = """\
+from helpers import Parcel
+
+
+def send(parcel):
+    parcel = Parcel(1.0)
+    cents =
+    return cents
+"""
 
 
 class Editor:
