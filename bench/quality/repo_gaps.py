@@ -33,6 +33,7 @@ _DEEP = 3500
 _NEAR = 1500
 _OPEN_DEFINING, _OPEN_NEIGHBOURS = 2, 2
 _ROUNDS = 5
+_KINDS = ("line", "rest-of-line")
 
 
 class NoGaps(DraftlineError):
@@ -75,8 +76,10 @@ def load_repo(root: Path, count: int, seed: int) -> list[RepoTask]:
         for path in files:
             if len(tasks) == count:
                 return list(tasks.values())
-            kind = ("line", "rest-of-line")[(len(tasks) + round) % 2]
-            task = world.task(path, kind, random.Random(f"{seed} {path.relative_to(root)} {round}"))
+            # The other kind where a file has none of this one.
+            kinds = _KINDS if len(tasks) % 2 == 0 else _KINDS[::-1]
+            generator = random.Random(f"{seed} {path.relative_to(root)} {round}")
+            task = world.task(path, kinds[0], generator) or world.task(path, kinds[1], generator)
             if task is not None:
                 tasks.setdefault(task.id, task)
     if not tasks:
