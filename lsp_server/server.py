@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
@@ -16,6 +17,7 @@ from lsp_server import __version__, notebook_routes, protocol
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.context.exclusions import Exclusions
+from lsp_server.context.gather import ContextGatherer
 from lsp_server.documents.bounds import excerpt
 from lsp_server.documents.notebook import Notebooks
 from lsp_server.documents.positions import PositionEncoding, to_units
@@ -56,7 +58,10 @@ class DraftlineServer(LanguageServer):
         self.folder_values: dict[str, object] = {}
         self.exclusions = Exclusions()
         self.host = EngineHost(engine_factory, self.engine_changed)
-        self.completion = CompletionService(self.store, lambda: self.host.engine, lambda: self.host.status)
+        self.context = ContextGatherer(self.store, self.hidden_path, lambda: self.completion.busy)
+        self.completion = CompletionService(
+            self.store, lambda: self.host.engine, lambda: self.host.status, self.context
+        )
         self.completion.view = self.notebooks.joined
         self.store.on_forget = self.forget
         self.learned: set[str] = set()
@@ -128,6 +133,7 @@ class DraftlineServer(LanguageServer):
         self.forget(uri)
         language = str(document.language_id)
         self.store.open(uri, document.version, language, document.text, excluded=self.excluded(uri))
+        self.context.opened(uri)
         self.learn(uri)
 
     def change_document(
@@ -145,6 +151,7 @@ class DraftlineServer(LanguageServer):
     def forget(self, uri: str) -> None:
         """Drop everything that was made of a document's text so far."""
         self.completion.closed(uri)
+        self.context.closed(uri)
         self.learned.discard(uri)
 
     def learn(self, uri: str) -> None:
@@ -159,6 +166,12 @@ class DraftlineServer(LanguageServer):
             self.learned.add(uri)
         elif uri in self.learned:
             self.forget(uri)
+
+    def hidden_path(self, path: Path) -> bool:
+        """Whether a file must not be read for others: it is excluded, or git ignores it."""
+        if self.exclusions.excludes(path):
+            return True
+        return self.settings.respect_gitignore and self.exclusions.git_ignores(path)
 
     def hidden(self, uri: str) -> bool:
         """Whether a document is no source for others: git ignores it."""
@@ -180,6 +193,7 @@ class DraftlineServer(LanguageServer):
         if self.excluded(snapshot.uri):
             # The ignore file has changed since the document was opened.
             self.store.withhold(snapshot.uri, Reason.EXCLUDED)
+            self.context.rules_changed()
             return Reason.EXCLUDED
         return None
 
@@ -223,6 +237,7 @@ async def _initialized(ls: DraftlineServer, params: types.InitializedParams) -> 
 
 def _shutdown(ls: DraftlineServer, params: Any = None) -> None:
     ls.completion.shutdown()
+    ls.context.close()
     ls.host.close()
 
 
@@ -232,6 +247,7 @@ def _did_open(ls: DraftlineServer, params: types.DidOpenTextDocumentParams) -> N
 
 def _did_change(ls: DraftlineServer, params: types.DidChangeTextDocumentParams) -> None:
     ls.change_document(params.text_document.uri, params.text_document.version, params.content_changes)
+    ls.context.changed(params.text_document.uri, _last_line(params.content_changes))
 
 
 def _did_close(ls: DraftlineServer, params: types.DidCloseTextDocumentParams) -> None:
@@ -242,8 +258,10 @@ def _did_save(ls: DraftlineServer, params: types.DidSaveTextDocumentParams) -> N
     """What is saved is worth guessing from. Announced also because some clients save only where it is."""
     if params.text_document.uri.endswith("ignore"):  # an ignore file, perhaps
         ls.learn_all()
+        ls.context.rules_changed()
     else:
         ls.learn(params.text_document.uri)
+    ls.context.saved(params.text_document.uri)
 
 
 async def _did_change_configuration(ls: DraftlineServer, params: types.DidChangeConfigurationParams) -> None:
@@ -292,12 +310,16 @@ async def _inline_completion(
         ls.protocol.notify(protocol.TRACE, trace.to_json())
     if answer.suggestion is None:
         return None if answer.superseded else []
-    return [_item(ls, answer)]
+    item = _item(ls, answer)
+    if item.command is not None and item.command.arguments:
+        ls.context.shown(str(item.command.arguments[0]), uri, answer.row)
+    return [item]
 
 
 def _accepted(ls: DraftlineServer, *arguments: Any) -> None:
     if arguments:
         ls.accepted.add(str(arguments[0]))
+        ls.context.accepted(str(arguments[0]))
         _log.info("accepted %s", arguments[0])
 
 
@@ -334,6 +356,7 @@ def _set_roots(ls: DraftlineServer) -> None:
         uris = [ls.workspace.root_uri]
     ls.folders.set(uris)
     ls.exclusions.set_roots(ls.folders.roots)
+    ls.context.set_roots(list(ls.folders.roots))
 
 
 async def _configuration(ls: DraftlineServer) -> object:
@@ -376,6 +399,12 @@ async def _exit_with(process_id: int) -> None:
 
 def _point(position: types.Position) -> Point:
     return Point(position.line, position.character)
+
+
+def _last_line(events: Sequence[types.TextDocumentContentChangeEvent]) -> int | None:
+    """Where the last edit was, None if it was the whole text."""
+    last = events[-1] if events else None
+    return last.range.start.line if isinstance(last, types.TextDocumentContentChangePartial) else None
 
 
 def _change(event: types.TextDocumentContentChangeEvent) -> Change:

@@ -25,6 +25,7 @@ from inference.api import (
 )
 from inference.precision import Precision
 from lsp_server.completion.options import CompletionOptions
+from lsp_server.context.related import SOURCES
 from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
 
 SECTION = "draftline"
@@ -51,6 +52,8 @@ class Settings:
         respect_gitignore: files that git ignores are no source of context or guesses.
         disabled_folders: paths or globs, relative to the workspace folder, without suggestions.
         disabled_filters: names of filters and stop rules that are left out.
+        context_sources: names of sources of context beyond the window; see `lsp_server.context.related`.
+        context_tokens: most tokens of ``prompt_tokens`` that they take together.
         allow_download: consent to fetch missing weights.
         replace_suffix: the client replaces text after the cursor when an item's range says so.
     """
@@ -79,6 +82,8 @@ class Settings:
     respect_gitignore: bool = True
     disabled_folders: frozenset[str] = frozenset()
     disabled_filters: frozenset[str] = frozenset()
+    context_sources: frozenset[str] = frozenset({"scope", "imports"})
+    context_tokens: int = 256
     allow_download: bool = False
     replace_suffix: bool = False
     kv_numerics: KvNumerics = "fp32"
@@ -116,6 +121,8 @@ class Settings:
             use_cache=not self.no_cache,
             replaces_rest=self.replace_suffix,
             filters_off=self.disabled_filters,
+            context_sources=self.context_sources,
+            context_tokens=self.context_tokens,
         )
 
     def answers(self, language_id: str) -> bool:
@@ -196,6 +203,15 @@ def _names(what: str) -> Callable[[object], frozenset[str]]:
     return read
 
 
+def _names_of(*choices: str) -> Callable[[object], frozenset[str]]:
+    def read(value: object) -> frozenset[str]:
+        if isinstance(value, list) and all(item in choices for item in value):
+            return frozenset(value)
+        raise BadValue(f"a list of names of {', '.join(choices)}")
+
+    return read
+
+
 def _number(value: object) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 5:
         return float(value)
@@ -249,6 +265,8 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "respectGitignore": ("respect_gitignore", _flag),
     "disabledFolders": ("disabled_folders", _names("paths or globs")),
     "disabledFilters": ("disabled_filters", _names("names of filters")),
+    "contextSources": ("context_sources", _names_of(*SOURCES)),
+    "contextTokens": ("context_tokens", _whole(0, 1_048_576)),
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),
 }

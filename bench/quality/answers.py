@@ -65,6 +65,7 @@ class Given:
     ms: float
     tokens: int | None
     finish_reason: str = ""
+    prompt_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -173,4 +174,6 @@ def _judged(set_name: str, task: Task, candidate: Candidate[Task], given: Given,
         tokens=given.tokens,
         ms=given.ms,
         finish_reason=given.finish_reason,
+        first_line=judgement.first_line,
+        prompt_tokens=given.prompt_tokens,
     )

@@ -8,6 +8,7 @@ from typing import Literal, cast, get_args
 
 from bench.quality.answers import Candidate, Given
 from bench.quality.datasets import InfillTask
+from bench.quality.repo_gaps import RepoContext, RepoTask
 from inference.api import GenerationResult, StopRules, Timings
 from inference.errors import DraftlineError
 from inference.precision import precision_of
@@ -16,6 +17,7 @@ from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.pipeline import Prepared, finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion
+from lsp_server.context.related import NOTHING, SOURCES
 from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.order import PromptOrder
@@ -47,12 +49,17 @@ class Variant:
         filters: "all": as the server. "none": the engine's text with its stop rules, without the filters.
             "no-stops": the text up to an end token or the length limit. "oracle": that text cut by
             `oracle_cut`, the ceiling for all stop rules.
+        sources: of context beyond the window, as the setting ``contextSources``; for gaps among other files.
     """
 
     order: Order
     filters: Filters
 
+    sources: frozenset[str] = frozenset()
+
     def __str__(self) -> str:
+        if self.sources:
+            return "+all" if self.sources == _ALL else "+" + "+".join(sorted(self.sources))
         return f"{self.order}/{self.filters}"
 
     @property
@@ -63,6 +70,14 @@ class Variant:
 
 ORDERS: tuple[Order, ...] = get_args(Order)
 FILTERS: tuple[Filters, ...] = ("all", "none", "no-stops", "oracle")
+# Nothing was accepted before a gap, so that source gives nothing.
+_ALL = frozenset(SOURCES) - {"accepted"}
+_SOURCES = ({"scope"}, {"imports"}, {"scope", "imports"}, {"definitions"}, {"recent"}, {"tabs"}, _ALL)
+# The server's way to an answer with more context.
+CONTEXT_VARIANTS = {
+    str(variant): variant
+    for variant in (Variant("line-in-middle", "all", frozenset(sources)) for sources in _SOURCES)
+}
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
 
 
@@ -98,7 +113,8 @@ class DraftlineInfill:
                 "Choose a code model, or only the edits with --sets edit.",
             )
         self._task: InfillTask | None = None
-        self._generated: dict[tuple[Order, bool], _Generated] = {}
+        self._generated: dict[tuple[Order, bool, frozenset[str]], _Generated] = {}
+        self._context = RepoContext()
 
     def candidate(self, variant: Variant) -> Candidate[InfillTask]:
         """This model in one variant."""
@@ -118,13 +134,13 @@ class DraftlineInfill:
             ms += (time.perf_counter() - start) * 1000
         elif variant.filters == "oracle":
             text = oracle_cut(text, task.middle)
-        return Given(text, ms, len(result.token_ids), reason)
+        return Given(text, ms, len(result.token_ids), reason, result.prompt_tokens)
 
     def _generation(self, task: InfillTask, variant: Variant) -> _Generated:
         if task is not self._task:
             self._task = task
             self._generated.clear()
-        key = (variant.order, variant.stopped)
+        key = (variant.order, variant.stopped, variant.sources)
         if key not in self._generated:
             self._generated[key] = self._generate(task, variant)
         return self._generated[key]
@@ -136,19 +152,22 @@ class DraftlineInfill:
         self._builder.build(replace(snapshot, lines=before), Point(line, 0), options)
 
     def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
+        lines = split_lines(task.prompt)
+        cursor = Point(len(lines) - 1, len(lines[-1]))
+        language = task.language if isinstance(task, RepoTask) else "python"
         # An anchor belongs to one text.
-        snapshot = Snapshot.of(task.prompt + task.suffix, f"{_URI}#{task.id}", language_id="python")
+        snapshot = Snapshot.of(task.prompt + task.suffix, f"{_URI}#{task.id}", language_id=language)
         options = replace(
             self._options,
             order=cast(PromptOrder, variant.order.removesuffix("-unhealed")),
             heal=not variant.order.endswith("unhealed"),
+            context_sources=variant.sources,
         )
-        lines = split_lines(task.prompt)
         if options.order == "lines-in-middle":
             self._set_anchor(snapshot, lines, options)
-        cursor = Point(len(lines) - 1, len(lines[-1]))
+        found = self._context.gather(task, options) if isinstance(task, RepoTask) else NOTHING
         start = time.perf_counter()
-        prepared = prepare(snapshot, cursor, self._builder, options)
+        prepared = prepare(snapshot, cursor, self._builder, options, None, found.files, found.prefix_lines)
         request = replace(prepared.request, document=_URI)
         if not variant.stopped:
             request = replace(request, stops=StopRules(token_ids=request.stops.token_ids))

@@ -14,6 +14,7 @@ from bench.report.systems import OURS, is_ours
 
 _JUDGED: tuple[tuple[str, Callable[[Answer], float | None]], ...] = (
     ("exact", lambda answer: float(answer.exact)),
+    ("first line", lambda answer: None if answer.first_line is None else float(answer.first_line)),
     ("similarity", lambda answer: answer.similarity),
     ("tests passed", lambda answer: None if answer.passed is None else float(answer.passed)),
     ("parses", lambda answer: float(answer.valid)),
@@ -46,6 +47,8 @@ def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
 
 
 def _answers(rows: Sequence[Row]) -> Table:
+    # Only the gaps of real files have these; other results keep their table.
+    by_text = any(row.first_line is not None for row in rows)
     columns = (
         "set",
         "system",
@@ -57,11 +60,13 @@ def _answers(rows: Sequence[Row]) -> Table:
         "tests passed (pass@1) ↑",
         "parses ↑",
         "median, ms ↓",
+        *(("first line ↑", "prompt, tokens ↓") if by_text else ()),
     )
     return Table(
         "Answers by set, system and variant",
         "Means with 95 % intervals over the items. Exact: the same text as the canonical answer; similarity:"
-        " 1 - edit distance / longer length; parses: the completed file has no syntax error.",
+        " 1 - edit distance / longer length; parses: the completed file has no syntax error."
+        + (" In the set repo the similarity is of the first lines." if by_text else ""),
         columns,
         tuple(
             (
@@ -72,6 +77,7 @@ def _answers(rows: Sequence[Row]) -> Table:
                 count(row.n),
                 *(_mean(found) for found in (row.exact, row.similarity, row.passed, row.valid)),
                 number(row.ms),
+                *((_mean(row.first_line), number(row.prompt_tokens)) if by_text else ()),
             )
             for row in rows
         ),

@@ -21,6 +21,9 @@ class CompletionOptions:
     cursor's line behind the middle marker cost quality.
 
     ``filters_off`` are names of filters and stop rules that are left out.
+
+    ``context_sources`` are names in `lsp_server.context.related`; what they give takes ``context_tokens`` of
+    ``prompt_tokens`` at most.
     """
 
     max_new_tokens: int = 128
@@ -35,6 +38,8 @@ class CompletionOptions:
     heal: bool = True
     order: PromptOrder = "line-in-middle"
     filters_off: frozenset[str] = frozenset()
+    context_sources: frozenset[str] = frozenset()
+    context_tokens: int = 256
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
 from lsp_server.completion.shape import Shape, by_text_behind, shape
 from lsp_server.completion.stopping import stop_rules
+from lsp_server.context.related import KeptLines
 from lsp_server.context.secrets import redact
 from lsp_server.context.window import Window
 from lsp_server.documents.bounds import clipped
@@ -61,11 +62,13 @@ def prepare(
     options: CompletionOptions,
     selected: Selected | None = None,
     related: Sequence[ContextFile] = (),
+    prefix_lines: Sequence[KeptLines] = (),
 ) -> Prepared:
     """The request for a suggestion at ``cursor`` (column in characters).
 
     Args:
         related: pieces of other places that the prompt shows before the document, least related first.
+        prefix_lines: lines of the document to show where its window begins below them.
 
     Raises:
         NoSuggestion: ``no-fim``, ``secret``, or ``empty`` for a document without text.
@@ -78,7 +81,7 @@ def prepare(
     snapshot, cursor = clipped(snapshot, cursor)
     if all(not line or line.isspace() for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
-    built = builder.build(snapshot, cursor, options, related)
+    built = builder.build(snapshot, cursor, options, related, prefix_lines)
     filters = filter_context(snapshot, cursor, options)
     wanted = by_text_behind(filters.rest) if "shape" in options.filters_off else shape(filters)
     request = GenerationRequest(

@@ -11,6 +11,7 @@ from inference.api import TextCodec
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.reasons import NoSuggestion, Reason
 from lsp_server.context.anchor import Anchors
+from lsp_server.context.related import KeptLines, Shares, fit_files, fit_lines, reserve_for
 from lsp_server.context.window import Budget, Window, choose
 from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
@@ -65,20 +66,21 @@ class PromptBuilder:
         cursor: Point,
         options: CompletionOptions,
         related: Sequence[ContextFile] = (),
-        context_tokens: int = 0,
+        prefix_lines: Sequence[KeptLines] = (),
         path: str = "",
     ) -> BuiltPrompt:
-        """The prompt for a place, with pieces of other places before it.
+        """The prompt for a place, with pieces of other places before it, and with lines of the document that
+        the window leaves out at the top of the prefix.
 
-        Its tokens are at most ``options.prompt_tokens`` and ``context_tokens`` together, and with the
-        answer's at most the engine's context. With the order "lines-in-middle" it also depends on the
-        prompts that this object built before for the document (context/anchor.py).
+        Its tokens are at most ``options.prompt_tokens``, and with the answer's at most the engine's context.
+        With the order "lines-in-middle" it also depends on the prompts that this object built before for the
+        document (context/anchor.py).
 
         Args:
-            related: pieces of other places, least related first. They stand before the document, so the same
-                ones in the same order are read once.
-            context_tokens: most tokens that they may take, beside the document's. Pieces that do not fit are
-                left out, the least related first.
+            related: pieces of other places, least related first; those that do not fit into
+                ``options.context_tokens`` are left out. They stand before the document, so the same ones in
+                the same order are read once.
+            prefix_lines: lines of the document to show where its window begins below them.
             path: the document's own as a reader would write it; by default the end of its URI.
 
         Raises:
@@ -89,24 +91,25 @@ class PromptBuilder:
         answer = max(1, min(options.max_new_tokens, self._context // 2))
         room = min(options.prompt_tokens, self._context - answer)
         total = max(2, room - self._format.overhead)
+        shares = Shares.of(options.context_sources, options.context_tokens, total)
+        files, _ = fit_files(related, shares.files, self._count)
         lead = self._leads.lead(
-            related,
-            min(context_tokens, self._context - answer - room),
+            files,
+            shares.files,
             path or _short_path(snapshot.uri),
             snapshot.language_id,
             total // _HEADER_SHARE,
         )
-        budget = Budget.split(total - lead.header, max_suffix=MAX_SUFFIX_TOKENS)
+        room = total - len(lead.outside) - len(lead.inside)
+        budget = Budget.split(room, max_suffix=MAX_SUFFIX_TOKENS)
         divided = self._divisible and options.order in ("line-in-middle", "lines-in-middle")
-        if divided and options.order == "lines-in-middle":
-            window = self._anchors.choose(snapshot, cursor, budget, self._count)
-        else:
-            window = choose(snapshot, cursor, budget, self._count)
+        anchored = divided and options.order == "lines-in-middle"
+        kept, window = self._window(snapshot, cursor, budget, prefix_lines, shares.lines, anchored)
         head, healed = window.head, ""
         if options.heal and head == without_surrogates(head):
             start = self._codec.healing_start(head)
             head, healed = head[:start], head[start:]
-        prefix, head = window.above, window.middle + head
+        prefix, head = kept + window.above, window.middle + head
         if not divided:
             prefix, head = prefix + head, ""
         head = fit_end(head, budget.prefix, self._count_text)
@@ -121,6 +124,30 @@ class PromptBuilder:
     def forget(self, uri: str) -> None:
         """Drop the anchor of a document that was closed."""
         self._anchors.forget(uri)
+
+    def _window(
+        self,
+        snapshot: Snapshot,
+        cursor: Point,
+        budget: Budget,
+        lines: Sequence[KeptLines],
+        limit: int,
+        anchored: bool,
+    ) -> tuple[str, Window]:
+        """The lines that stay visible above the window, at most ``limit`` tokens of them, and the window,
+        which is smaller by what they take."""
+        if anchored:
+            # The anchor holds for one budget, so what the lines may take is set aside as a whole.
+            room = limit if lines else 0
+            less = Budget(budget.prefix - room, budget.suffix)
+            window = self._anchors.choose(snapshot, cursor, less, self._count)
+            return fit_lines(lines, window.first_line, room, self._count), window
+        window = choose(snapshot, cursor, budget, self._count)
+        room = reserve_for(lines, window.first_line, limit, self._count)
+        if not room:
+            return "", window
+        window = choose(snapshot, cursor, Budget(budget.prefix - room, budget.suffix), self._count)
+        return fit_lines(lines, window.first_line, room, self._count), window
 
     def _count_text(self, text: str) -> int:
         return len(self._codec.encode(without_surrogates(text))) if text else 0

@@ -17,6 +17,8 @@ from lsp_server.completion.pipeline import Suggestion, finish, place, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion, Reason
 from lsp_server.completion.suggestions import Shown, SuggestionCache
+from lsp_server.context.gather import ContextGatherer
+from lsp_server.context.related import NOTHING
 from lsp_server.documents.store import DocumentStore
 from lsp_server.documents.text import Point, Snapshot
 
@@ -76,11 +78,14 @@ class CompletionService:
         store: DocumentStore,
         engine: Callable[[], TextEngine | None],
         status: Callable[[], EngineStatus],
+        gatherer: ContextGatherer | None = None,
     ) -> None:
-        """``engine`` gives the present engine; ``status`` what is known while there is none."""
+        """``engine`` gives the present engine; ``status`` what is known while there is none; ``gatherer``
+        finds what a prompt shows beyond the window."""
         self._store = store
         self._engine = engine
         self._status = status
+        self._gatherer = gatherer
         self._tickets: dict[str, _Ticket] = {}
         self._builder: tuple[TextEngine, PromptBuilder] | None = None
         # The text that a prompt is made of, where that is more than the document (cells of a notebook), and
@@ -142,6 +147,11 @@ class CompletionService:
             if self._tickets.get(uri) is ticket:
                 del self._tickets[uri]
 
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return bool(self._tickets)
+
     def supersede(self, uri: str) -> None:
         """Answer the request of this document that is in flight, if any, with ``null`` now."""
         ticket = self._tickets.pop(uri, None)
@@ -174,7 +184,9 @@ class CompletionService:
     ) -> Answer:
         engine = self._ready_engine()
         view, within = self.view(snapshot, cursor)
-        prepared = prepare(view, within, self._builder_for(engine), options, selected)
+        found = NOTHING if self._gatherer is None else self._gatherer.gather(view, within, options)
+        context = found.files, found.prefix_lines
+        prepared = prepare(view, within, self._builder_for(engine), options, selected, *context)
         generation = engine.submit(prepared.request)
         result = await self._result(ticket, generation)
         try:

@@ -29,6 +29,8 @@ def test_settings_and_their_defaults() -> None:
         elif isinstance(default, bool):
             # A switch is off; the settings have JSON's words.
             words = "off" if key == "noCache" else str(default).lower()
+        elif isinstance(default, frozenset):
+            words = ", ".join(sorted(default)) or "none"
         elif isinstance(default, float):
             words = f"{default:g}"
         else:
