@@ -347,7 +347,7 @@ async def test_a_stream_out_of_step_ends_the_server(start: Any) -> None:
     assert await client.wait() == 1
 
 
-async def test_tcp() -> None:
+async def test_tcp(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "tests/e2e/fake_server.py",
@@ -357,7 +357,7 @@ async def test_tcp() -> None:
         stderr=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         cwd=ROOT,
-        env={**os.environ, "FAKE_ANSWER": "x"},
+        env={**os.environ, "FAKE_ANSWER": "x", "DRAFTLINE_HOME": str(tmp_path)},
     )
     assert process.stderr is not None
     line = (await asyncio.wait_for(process.stderr.readline(), 20)).decode()

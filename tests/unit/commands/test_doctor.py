@@ -54,7 +54,16 @@ def test_json_of_a_model(
     assert draftline("--json", "--model", str(looping_model), "--context", "512") == 0
     report = of_json(capfd)
     assert report["works"] is True
-    assert set(report) == {"works", "versions", "python_ms", "machine", "files", "measured", "problems"}
+    assert set(report) == {
+        "works",
+        "versions",
+        "python_ms",
+        "machine",
+        "files",
+        "measured",
+        "problems",
+        "use",
+    }
     assert {"draftline", "python", "torch", "transformers", "tokenizers", "pygls"} <= set(report["versions"])
     assert report["machine"]["cores"]["usable"] >= 1
     assert report["machine"]["memory"]["available"] > 0
