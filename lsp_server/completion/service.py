@@ -99,8 +99,8 @@ class CompletionService:
                 answer = await self._answer(ticket, wanted, running, debounce_ms)
             if candidates > 1:
                 answer = await self._with_others(ticket, wanted, answer, candidates)
-        except Superseded:
-            return Answer(None, Reason.SUPERSEDED, superseded=True)
+        except Superseded as late:
+            return Answer(None, late.reason, superseded=True)
         except NoSuggestion as none:
             return Answer(None, none.reason, none.message)
         except DraftlineError as error:
@@ -139,6 +139,7 @@ class CompletionService:
             self.statistics.count("charactersTyped")
         running = self._running.get(uri)
         if running is not None and not edit.removed and not self._on_the_way(running, snapshot, edit):
+            self._overtake(uri, Reason.STALE)
             self._stop(uri)
 
     def accepted(self, amount: str, characters: int) -> None:
@@ -335,10 +336,10 @@ class CompletionService:
                 return True
         return False
 
-    def _overtake(self, uri: str) -> None:
+    def _overtake(self, uri: str, reason: Reason = Reason.SUPERSEDED) -> None:
         ticket = self._tickets.pop(uri, None)
         if ticket is not None:
-            ticket.supersede()
+            ticket.supersede(reason)
 
     def _stop(self, uri: str) -> None:
         running = self._running.pop(uri, None)

@@ -1,4 +1,4 @@
-"""A request in flight, and waiting that ends when a newer request takes its place."""
+"""A request in flight, and waiting that ends when something newer takes its place."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
+from lsp_server.completion.reasons import Reason
+
 
 class Superseded(Exception):
-    """A newer request of the document has arrived."""
+    """The answer would come too late; ``reason`` says why."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
 
 
 class Ticket:
@@ -22,12 +28,12 @@ class Ticket:
     def __init__(self, arrived: float, first_line_ms: float) -> None:
         self.arrived = arrived
         self.first_line_ms = first_line_ms
-        self._superseded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._superseded: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
 
-    def supersede(self) -> None:
-        """A newer request has arrived."""
+    def supersede(self, reason: Reason = Reason.SUPERSEDED) -> None:
+        """A newer request has arrived, or the document was changed."""
         if not self._superseded.done():
-            self._superseded.set_result(None)
+            self._superseded.set_result(reason)
 
     async def wait(self, news: asyncio.Future[None], seconds: float | None) -> None:
         """Wait for ``news``, which others may wait for too, at most ``seconds``.
@@ -35,7 +41,7 @@ class Ticket:
         Raises:
             Superseded
         """
-        waiting = {news, self._superseded}
+        waiting: set[asyncio.Future[Any]] = {news, self._superseded}
         await asyncio.wait(waiting, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         self._check()
 
@@ -53,4 +59,4 @@ class Ticket:
 
     def _check(self) -> None:
         if self._superseded.done():
-            raise Superseded
+            raise Superseded(self._superseded.result())
