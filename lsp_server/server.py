@@ -90,7 +90,7 @@ class DraftlineServer(LanguageServer):
             if unknown:
                 _log.info("unknown settings: %s", ", ".join(unknown))
         if settings != self.settings:
-            self.completion.suggestions.clear()
+            self.completion.reset()
         self.settings = settings
         self.statistics.enabled = settings.statistics
         self.completion.prefetch.enabled = settings.prefetch

@@ -65,6 +65,10 @@ class Acceptance:
         shown.taken = True
         return Accepted("whole", characters)
 
+    def follows(self, uri: str) -> bool:
+        """Whether something of a document may be on screen."""
+        return uri in self._on_screen
+
     def edited(self, uri: str, start: Point, inserted: str, removed: bool) -> Accepted | None:
         """What an edit took of the text on screen, None if it is something else or known already.
 

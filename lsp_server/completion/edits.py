@@ -29,19 +29,21 @@ class Edit:
     removed: bool
 
     @property
-    def is_key(self) -> bool:
-        """Whether one key may have done it."""
-        text = self.inserted
-        indented = text.startswith("\n") and not text.strip()
-        return not self.removed and (len(text) == 1 or text in PAIRS or indented)
-
-    @property
     def cursors(self) -> tuple[Point, ...]:
         """Where the cursor may be now: behind the text, or before what the editor closed by itself."""
         closed = len(self.inserted) - len(self.inserted.rstrip(_CLOSING))
         if not closed:
             return (self.end,)
         return (self.end, Point(self.end.line, self.end.column - closed))
+
+
+def is_key(changes: Sequence[Change]) -> bool:
+    """Whether one key that writes something may have done it."""
+    if len(changes) != 1 or changes[0].start is None or changes[0].start != changes[0].end:
+        return False
+    text = changes[0].text
+    indented = text.startswith(("\n", "\r")) and not text.strip()
+    return len(text) == 1 or text in PAIRS or indented
 
 
 def edit_of(changes: Sequence[Change], snapshot: Snapshot, encoding: PositionEncoding) -> Edit | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from inference.api import FinishReason, GenerationResult, Timings
 from lsp_server.completion.filters.repetition import MAX_PERIOD
-from lsp_server.completion.pipeline import Prepared, Suggestion, finish
+from lsp_server.completion.pipeline import Prepared, Suggestion, finish, place
 from lsp_server.completion.reasons import NoSuggestion
 
 
 def complete_lines(prepared: Prepared, settled: str) -> Suggestion | None:
-    """The suggestion in the whole lines of ``settled``; None if there is none yet.
+    """The suggestion in the whole lines of ``settled``; None if there is none yet, or for a popup entry.
 
     ``settled`` is what the engine will not take back. The filters judge it as an answer of its own; what
     they might judge otherwise once more lines are there is held back, so that the suggestion is a prefix
@@ -17,10 +17,15 @@ def complete_lines(prepared: Prepared, settled: str) -> Suggestion | None:
     """
     text = settled.replace("\r\n", "\n").replace("\r", "\n")
     whole, newline, _ = text.rpartition("\n")
-    if not newline:
+    if not newline or prepared.selected is not None:
         return None
-    kept = _without_repeats(whole.rstrip(), prepared.filters.head)
-    return suggestion_in(prepared, kept)
+    head = prepared.filters.head
+    found = suggestion_in(prepared, _without_repeats(whole.rstrip(), head))
+    if found is None:
+        return None
+    # Once more: the filters may have moved lines to where they are alike.
+    kept = _without_repeats(found.text, head)
+    return place(prepared.cursor, prepared.filters, kept) if kept.strip() else None
 
 
 def suggestion_in(prepared: Prepared, text: str) -> Suggestion | None:

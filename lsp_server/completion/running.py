@@ -111,6 +111,14 @@ class Running:
         said = "" if shown is None else shown.text
         return said.startswith(typed.text) or typed.text.startswith(said)
 
+    def leads_to(self, snapshot: Snapshot, cursors: tuple[Point, ...]) -> bool:
+        """Whether one of ``cursors`` is on its way."""
+        for cursor in cursors:
+            typed = self.typed(Place(snapshot, cursor, self.place.options))
+            if typed is not None and self.agrees(typed):
+                return True
+        return False
+
     def partial(self) -> Suggestion | None:
         """The whole lines that are certain, None if there are none yet."""
         lines = self.text.count("\n")
@@ -168,14 +176,18 @@ class Running:
         else:
             self.result = result
             self._judge(result)
-        self._on_end(self)
-        self._tell()
+        try:
+            self._on_end(self)
+        finally:  # whoever waits must not wait for ever
+            self._tell()
 
     def _judge(self, result: GenerationResult) -> None:
         try:
             self.suggestion = finish(self.prepared, result)
         except NoSuggestion as none:
             self.reason, self.message = none.reason, none.message
+        except Exception as error:  # a filter's fault; the request that waits reports it
+            self.error = error
 
     def _tell(self) -> None:
         news, self._news = self._news, self._loop.create_future()

@@ -13,7 +13,7 @@ from lsp_server.completion.answer import Answer, made, placed
 from lsp_server.completion.asking import Asking
 from lsp_server.completion.candidates import is_new, sampled
 from lsp_server.completion.debounce import Debounce
-from lsp_server.completion.edits import Edit, edit_of
+from lsp_server.completion.edits import edit_of, is_key
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.pipeline import Suggestion
 from lsp_server.completion.popup import selected_entry
@@ -99,8 +99,8 @@ class CompletionService:
                 answer = await self._answer(ticket, wanted, running, debounce_ms)
             if candidates > 1:
                 answer = await self._with_others(ticket, wanted, answer, candidates)
-        except Superseded as late:
-            return Answer(None, late.reason, superseded=True)
+        except Superseded:
+            return Answer(None, Reason.SUPERSEDED, superseded=True)
         except NoSuggestion as none:
             return Answer(None, none.reason, none.message)
         except DraftlineError as error:
@@ -111,8 +111,7 @@ class CompletionService:
         return self._deliver(wanted, answer)
 
     def supersede(self, uri: str) -> None:
-        """Answer the request of this document that is in flight, if any, with ``null`` now, and stop
-        what was done for it."""
+        """Answer the request of this document in flight with ``null`` now, and stop the work for it."""
         self._overtake(uri)
         self._stop(uri)
 
@@ -122,8 +121,12 @@ class CompletionService:
         What the engine writes is stopped at once where the edit contradicts it.
         """
         self.debounce.edited(uri)
+        running = self._running.get(uri)
         if self._store.version(uri) is None:
             return
+        if running is None and not self.acceptance.follows(uri):
+            self.statistics.count("charactersTyped", is_key(changes))
+            return  # a snapshot costs what the document is long
         snapshot = self._store.get(uri).snapshot()
         edit = edit_of(changes, snapshot, self._store.encoding)
         if edit is None:
@@ -135,12 +138,10 @@ class CompletionService:
             if taken.amount == "whole" and (answered := self._answered.get(uri)) is not None:
                 at = Place(snapshot, edit.end, answered.options, None, answered.context)
                 self.prefetch.later(lambda: self._unless_known(at), AFTER_ACCEPTANCE_SECONDS)
-        elif edit.is_key:
-            self.statistics.count("charactersTyped")
-        running = self._running.get(uri)
-        if running is not None and not edit.removed and not self._on_the_way(running, snapshot, edit):
-            self._overtake(uri, Reason.STALE)
-            self._stop(uri)
+        else:
+            self.statistics.count("charactersTyped", is_key(changes))
+        if running is not None and not edit.removed and not running.leads_to(snapshot, edit.cursors):
+            self.supersede(uri)
 
     def accepted(self, amount: str, characters: int) -> None:
         """Count an acceptance: "whole", "line" or "word"."""
@@ -159,6 +160,11 @@ class CompletionService:
         if engine is not None:
             engine.close_document(uri)
 
+    def reset(self) -> None:
+        """Forget all answers, also those to come: other settings or another model make new ones."""
+        self.shutdown()
+        self.suggestions.clear()
+
     def shutdown(self) -> None:
         """Answer everything in flight, and stop the engine's work for it."""
         for uri in {*self._tickets, *self._running}:
@@ -176,11 +182,12 @@ class CompletionService:
                 if not waited:
                     await ticket.unless_superseded(self.debounce.wait(wanted.snapshot.uri, debounce_ms))
                 running = self._submit(wanted, ticket.arrived)
+            asked = time.monotonic()
             with running.follow():
                 answer = await self._follow(ticket, running, wanted)
             if answer is not None:
                 if running.place is wanted:
-                    self.debounce.answered(time.monotonic() - ticket.arrived)
+                    self.debounce.answered(time.monotonic() - asked)
                 return answer
             # It says something else than what was typed, or has no more to say.
             running.cancel()
@@ -190,6 +197,7 @@ class CompletionService:
         """The answer in what the engine writes, None if it leads elsewhere."""
         own = running.place is wanted
         typed = None if own else running.typed(wanted)
+        # Counted from the request that began it: the user has waited since then.
         deadline = running.began + ticket.first_line_ms / 1000 if ticket.first_line_ms else None
         while not running.ended:
             if typed is not None and not running.agrees(typed):
@@ -228,14 +236,17 @@ class CompletionService:
         if first.superseded or (first.suggestion is None and not nothing):
             return first
         found = [] if first.suggestion is None else [first.suggestion]
-        prepared = self._asking.prepare(wanted)
+        try:
+            prepared = self._asking.prepare(wanted)
+        except NoSuggestion:
+            return first
         self._make_way(wanted.snapshot.uri)
         for number in range(1, candidates):
             request = replace(prepared, request=sampled(prepared.request, number))
             try:
                 running = self._asking.launch(wanted, request, ticket.arrived)
-            except DraftlineError:
-                break  # the queue is full; what is there is worth answering
+            except (NoSuggestion, DraftlineError):
+                break  # the queue is full, say; what is there is worth answering
             try:
                 while not running.ended:
                     await ticket.wait(running.news(), None)
@@ -329,17 +340,10 @@ class CompletionService:
         self._stop(uri)
         return None
 
-    def _on_the_way(self, running: Running, snapshot: Snapshot, edit: Edit) -> bool:
-        for cursor in edit.cursors:
-            typed = running.typed(Place(snapshot, cursor, running.place.options))
-            if typed is not None and running.agrees(typed):
-                return True
-        return False
-
-    def _overtake(self, uri: str, reason: Reason = Reason.SUPERSEDED) -> None:
+    def _overtake(self, uri: str) -> None:
         ticket = self._tickets.pop(uri, None)
         if ticket is not None:
-            ticket.supersede(reason)
+            ticket.supersede()
 
     def _stop(self, uri: str) -> None:
         running = self._running.pop(uri, None)
@@ -385,12 +389,9 @@ class CompletionService:
     def _after(self, at: Place) -> Place | None:
         """The place to prefetch for: after the acceptance of what is shown at ``at``."""
         uri = at.snapshot.uri
-        if self._answered.get(uri) is not at or self._store.version(uri) != at.snapshot.version:
-            return None
-        found = self._find(at)
-        if found is None:
-            return None
-        return self._unless_known(after_acceptance(at, placed(at, found[1])))
+        current = self._answered.get(uri) is at and self._store.version(uri) == at.snapshot.version
+        found = self._find(at) if current else None
+        return found and self._unless_known(after_acceptance(at, placed(at, found[1])))
 
     def _unless_known(self, at: Place) -> Place | None:
         busy = self._tickets or self._running

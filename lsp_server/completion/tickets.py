@@ -6,15 +6,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
-from lsp_server.completion.reasons import Reason
-
 
 class Superseded(Exception):
-    """The answer would come too late; ``reason`` says why."""
-
-    def __init__(self, reason: Reason) -> None:
-        super().__init__(reason.value)
-        self.reason = reason
+    """Something newer than the request: the answer would come too late."""
 
 
 class Ticket:
@@ -28,12 +22,12 @@ class Ticket:
     def __init__(self, arrived: float, first_line_ms: float) -> None:
         self.arrived = arrived
         self.first_line_ms = first_line_ms
-        self._superseded: asyncio.Future[Reason] = asyncio.get_running_loop().create_future()
+        self._superseded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def supersede(self, reason: Reason = Reason.SUPERSEDED) -> None:
+    def supersede(self) -> None:
         """A newer request has arrived, or the document was changed."""
         if not self._superseded.done():
-            self._superseded.set_result(reason)
+            self._superseded.set_result(None)
 
     async def wait(self, news: asyncio.Future[None], seconds: float | None) -> None:
         """Wait for ``news``, which others may wait for too, at most ``seconds``.
@@ -59,4 +53,4 @@ class Ticket:
 
     def _check(self) -> None:
         if self._superseded.done():
-            raise Superseded(self._superseded.result())
+            raise Superseded
