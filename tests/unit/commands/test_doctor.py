@@ -28,6 +28,7 @@ from inference.diagnosis.problems import Problem, find_problems
 from inference.weights import convert, store
 from lsp_server.commands import doctor
 from lsp_server.commands.doctor_report import print_report
+from lsp_server.statistics import Totals
 from tests.tiny_models import make_drafter, make_tiny
 
 
@@ -313,13 +314,22 @@ def test_report_with_everything_wrong_can_be_printed() -> None:
     )
     measured = replace(MEASURED, self_test=SelfTest(40, (1, 40), (1,)), fill_in_the_middle=False)
     problems = tuple(find_problems(CONFIG, host, FILES, measured))
-    report = doctor.Report({"draftline": "0", "torch": ""}, 1.0, host, FILES, measured, problems)
+    use = Totals({"requests": 9, "shown": 4}, {"stale": 5}, {"cache": 4}, [7, 30]).report()
+    report = doctor.Report({"draftline": "0", "torch": ""}, 1.0, host, FILES, measured, problems, use)
     out = StringIO()
     print_report(report, Console(file=out))
     text = out.getvalue()
     for problem in problems:
         assert problem.code in text and problem.next_step in text
-    for words in ("[x]", "onednn-u8: exact, not timed", "OTHER BITS", "NOT WRITABLE"):
+    for words in (
+        "[x]",
+        "onednn-u8: exact, not timed",
+        "OTHER BITS",
+        "NOT WRITABLE",
+        "Use so far",
+        "4 (cache 4)",
+        "stale 5",
+    ):
         assert words in text
     json.dumps(doctor.as_json(report), allow_nan=False)
 
