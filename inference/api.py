@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
@@ -257,6 +257,12 @@ class Generation(Protocol):
 
     def chunks(self) -> Iterator[Chunk]:
         """Blocking iterator over the stream; ends when the future is done."""
+
+    def listen(self, callback: Callable[[Chunk], None]) -> None:
+        """Call ``callback`` with each chunk, in order and before the future is done, instead of `chunks`.
+
+        Chunks from before come at once, later ones from the engine's thread, which waits meanwhile.
+        """
 
 
 class TextEngine(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
+from inference import paths
 from inference.api import EngineState, EngineStatus
 from lsp_server import __version__, notebook_routes, protocol
+from lsp_server.completion.pipeline import Suggestion
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.context.exclusions import Exclusions
@@ -28,6 +31,7 @@ from lsp_server.load_progress import LoadProgress
 from lsp_server.parent import until_gone
 from lsp_server.rpc import DraftlineProtocol
 from lsp_server.settings import SECTION, Settings, merge
+from lsp_server.statistics import Statistics
 from lsp_server.status import StatusReporter
 from lsp_server.workspace import WorkspaceFolders, path_of
 
@@ -35,6 +39,8 @@ _log = logging.getLogger(__name__)
 
 # A client that does not answer workspace/configuration must not keep the model from loading.
 _CONFIGURATION_SECONDS = 3.0
+# Statistics that a crash may lose.
+_SAVE_SECONDS = 60.0
 
 
 class DraftlineServer(LanguageServer):
@@ -58,18 +64,19 @@ class DraftlineServer(LanguageServer):
         self.folder_values: dict[str, object] = {}
         self.exclusions = Exclusions()
         self.host = EngineHost(engine_factory, self.engine_changed)
+        self.statistics = Statistics(paths.statistics_file())
         self.context = ContextGatherer(self.store, self.hidden_path, lambda: self.completion.busy)
         self.completion = CompletionService(
-            self.store, lambda: self.host.engine, lambda: self.host.status, self.context
+            self.store, lambda: self.host.engine, lambda: self.host.status, self.statistics, self.context
         )
-        self.completion.view = self.notebooks.joined
+        self.completion.asking.view = self.notebooks.joined
         self.store.on_forget = self.forget
         self.learned: set[str] = set()
         self.status = StatusReporter(lambda params: self.protocol.notify(protocol.STATUS, params.to_json()))
         self.load_progress = LoadProgress(self.protocol)
-        self.accepted: set[str] = set()
         self.tasks: set[asyncio.Task[Any]] = set()
         self._items = 0
+        self._saved = time.monotonic()
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Errors go to the log: a popup for each would come at every key."""
@@ -102,8 +109,10 @@ class DraftlineServer(LanguageServer):
         for warning in dict.fromkeys(said + warnings):
             self.say(warning, types.MessageType.Warning)
         if changed or settings != self.settings:
-            self.completion.suggestions.clear()
+            self.completion.reset()
         self.settings = settings
+        self.statistics.enabled = settings.statistics
+        self.completion.prefetch.enabled = settings.prefetch
         if (settings.enable or self.folders.any_enabled()) and self.host.config != settings.engine_config():
             self.host.start(settings.engine_config())
 
@@ -111,6 +120,13 @@ class DraftlineServer(LanguageServer):
         """Identifies an item in the accepted command."""
         self._items += 1
         return f"{os.getpid()}-{self._items}"
+
+    def counted(self, answer: Answer, reason: str, began: float) -> None:
+        """Count an answer; ``began`` is when its request came."""
+        self.statistics.answered(answer.source, reason, (time.monotonic() - began) * 1000)
+        if time.monotonic() - self._saved > _SAVE_SECONDS:
+            self._saved = time.monotonic()
+            self.spawn(asyncio.to_thread(self.statistics.save))
 
     def spawn(self, coroutine: Any) -> None:
         """Run in the background; the reference keeps the task from being collected."""
@@ -140,8 +156,9 @@ class DraftlineServer(LanguageServer):
         self, uri: str, version: int, changes: Iterable[types.TextDocumentContentChangeEvent]
     ) -> None:
         """Take over edits of a document or a cell."""
-        self.store.change(uri, version, map(_change, changes))
-        self.completion.debounce.edited(uri)
+        edits = [_change(change) for change in changes]
+        self.store.change(uri, version, edits)
+        self.completion.edited(uri, edits)
 
     def close_document(self, uri: str) -> None:
         """Forget a document or a cell."""
@@ -212,6 +229,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(_did_change_configuration)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(_did_change_folders)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline_completion)
+    server.feature(protocol.STATISTICS)(_statistics)
     server.command(protocol.ACCEPTED)(_accepted)
     server.command(protocol.RESTART)(_restart)
     return server
@@ -238,6 +256,7 @@ async def _initialized(ls: DraftlineServer, params: types.InitializedParams) -> 
 def _shutdown(ls: DraftlineServer, params: Any = None) -> None:
     ls.completion.shutdown()
     ls.context.close()
+    ls.statistics.save()
     ls.host.close()
 
 
@@ -280,6 +299,7 @@ async def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorksp
 async def _inline_completion(
     ls: DraftlineServer, params: types.InlineCompletionParams
 ) -> list[types.InlineCompletionItem] | None:
+    began = time.monotonic()
     uri = params.text_document.uri
     version = ls.store.version(uri)
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
@@ -292,35 +312,41 @@ async def _inline_completion(
             _point(params.position),
             settings.completion_options(),
             debounce_ms=settings.debounce_ms if automatic else 0,
+            first_line_ms=settings.first_line_ms if automatic else 0,
+            candidates=1 if automatic else settings.candidates,
             selected=selected,
             allowed=ls.refusal,
         )
     except Withheld as withheld:
         answer = Answer(None, withheld.reason)
     except asyncio.CancelledError:
+        ls.counted(Answer(None), Reason.CANCELLED.value, began)
         ls.status.answered(uri, Reason.CANCELLED.value)
         raise
     except Exception:
         _log.exception("a completion failed")
         answer = Answer(None, Reason.ERROR)
     reason = str(getattr(answer.reason, "value", answer.reason))
+    ls.counted(answer, reason, began)
     ls.status.answered(uri, reason, answer.message)
     if ls.protocol.trace != types.TraceValue.Off:
         trace = protocol.TraceParams(uri, version or 0, answer.source, reason, answer.result)
         ls.protocol.notify(protocol.TRACE, trace.to_json())
     if answer.suggestion is None:
         return None if answer.superseded else []
-    item = _item(ls, answer)
-    if item.command is not None and item.command.arguments:
-        ls.context.shown(str(item.command.arguments[0]), uri, answer.row)
-    return [item]
+    return [_item(ls, uri, answer, suggestion) for suggestion in (answer.suggestion, *answer.others)]
 
 
 def _accepted(ls: DraftlineServer, *arguments: Any) -> None:
-    if arguments:
-        ls.accepted.add(str(arguments[0]))
-        ls.context.accepted(str(arguments[0]))
-        _log.info("accepted %s", arguments[0])
+    if not arguments:
+        return
+    ls.context.accepted(str(arguments[0]))
+    if (taken := ls.completion.acceptance.accepted(str(arguments[0]))) is not None:
+        ls.completion.accepted(taken.amount, taken.characters)
+
+
+def _statistics(ls: DraftlineServer, params: Any = None) -> dict[str, Any]:
+    return ls.statistics.totals().report()
 
 
 def _restart(ls: DraftlineServer, *arguments: Any) -> None:
@@ -328,9 +354,12 @@ def _restart(ls: DraftlineServer, *arguments: Any) -> None:
     ls.host.start(ls.settings.engine_config())
 
 
-def _item(ls: DraftlineServer, answer: Answer) -> types.InlineCompletionItem:
-    suggestion = answer.suggestion
-    assert suggestion is not None
+def _item(
+    ls: DraftlineServer, uri: str, answer: Answer, suggestion: Suggestion
+) -> types.InlineCompletionItem:
+    id = ls.next_item_id()
+    ls.completion.acceptance.item(id, uri, len(suggestion.text))
+    ls.context.shown(id, uri, answer.row)
     encoding = ls.store.encoding
     start = to_units(answer.line, suggestion.range.start, encoding)
     end = to_units(answer.line, suggestion.range.end, encoding)
@@ -338,7 +367,7 @@ def _item(ls: DraftlineServer, answer: Answer) -> types.InlineCompletionItem:
         insert_text=suggestion.text,
         filter_text=suggestion.text,
         range=types.Range(types.Position(answer.row, start), types.Position(answer.row, end)),
-        command=types.Command("Accepted", protocol.ACCEPTED, arguments=[ls.next_item_id()]),
+        command=types.Command("Accepted", protocol.ACCEPTED, arguments=[id]),
     )
 
 

@@ -48,6 +48,11 @@ class Settings:
         prompt_order: in which order a prompt shows the text around the cursor.
         max_lines: lines of a suggestion, 0 for no limit.
         debounce_ms: milliseconds an automatic request waits after the last edit.
+        first_line_ms: milliseconds after which an automatic request is answered with the whole lines that
+            are there, 0 for never.
+        prefetch: ask in advance for what follows the suggestion on screen.
+        candidates: suggestions to choose from when the user asks by hand.
+        statistics: count on this machine how suggestions are used.
         disabled_languages: LSP language identifiers without suggestions.
         respect_gitignore: files that git ignores are no source of context or guesses.
         disabled_folders: paths or globs, relative to the workspace folder, without suggestions.
@@ -77,6 +82,10 @@ class Settings:
     seed: int = 0
     max_lines: int = 10
     debounce_ms: int = 30
+    first_line_ms: int = 150
+    prefetch: bool = True
+    candidates: int = 3
+    statistics: bool = True
     enable: bool = True
     disabled_languages: frozenset[str] = frozenset()
     respect_gitignore: bool = True
@@ -260,6 +269,10 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "seed": ("seed", _whole(0, 2**63 - 1)),
     "maxLines": ("max_lines", _whole(0, 1000)),
     "debounceMs": ("debounce_ms", _whole(0, 5000)),
+    "firstLineMs": ("first_line_ms", _whole(0, 60_000)),
+    "prefetch": ("prefetch", _flag),
+    "candidates": ("candidates", _whole(1, 5)),
+    "statistics": ("statistics", _flag),
     "enable": ("enable", _flag),
     "disabledLanguages": ("disabled_languages", _names("language identifiers")),
     "respectGitignore": ("respect_gitignore", _flag),

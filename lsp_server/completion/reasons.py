@@ -40,7 +40,7 @@ MESSAGES: dict[Reason, str] = {
     Reason.NO_FIM: "The model's vocabulary has no fill-in-the-middle tokens; choose a code model.",
     Reason.EMPTY: "The model suggests nothing here.",
     Reason.CANCELLED: "The request was cancelled.",
-    Reason.SUPERSEDED: "A newer request for the same document took its place.",
+    Reason.SUPERSEDED: "A newer request or edit of the same document took its place.",
     Reason.STALE: "The document changed before the answer was ready.",
     Reason.ERROR: "An internal error; the server's log has the details.",
 }

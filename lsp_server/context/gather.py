@@ -136,6 +136,11 @@ class ContextGatherer:
         """Use an index that was built before, for the folder that it is of."""
         self._indexes[index.root] = index
 
+    def files_of(self, uri: str) -> tuple[ContextFile, ...]:
+        """The pieces of other places that the last prompt of a document could show."""
+        found = self._results.get(uri)
+        return () if found is None else found.files
+
     def opened(self, uri: str) -> None:
         """A document was opened: the user looks at its begin."""
         self._note(uri, 0)

@@ -184,7 +184,7 @@ class WorkspaceIndex:
             text = path.read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError):
             return
-        if has_private_key(text):
+        if has_private_key(text.splitlines()):
             return
         # A snapshot holds no secrets.
         snapshot = Snapshot.of(text, language_id=language)

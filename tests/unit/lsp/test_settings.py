@@ -37,6 +37,10 @@ def test_all_keys() -> None:
         "seed": 7,
         "maxLines": 0,
         "debounceMs": 75.0,
+        "firstLineMs": 0,
+        "prefetch": False,
+        "candidates": 5,
+        "statistics": False,
         "enable": False,
         "disabledLanguages": ["go"],
         "disabledFilters": ["blank"],
@@ -65,7 +69,8 @@ def test_all_keys() -> None:
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
     assert options.filters_off == {"blank"} and options.order == "spm"
-    assert settings.debounce_ms == 75
+    assert (settings.debounce_ms, settings.first_line_ms) == (75, 0)
+    assert (settings.prefetch, settings.candidates, settings.statistics) == (False, 5, False)
     assert not settings.answers("python")
 
 
@@ -89,6 +94,8 @@ def test_all_keys() -> None:
         ("device", "tpu", "cpu, cuda, mps"),
         ("kvNumerics", "int4", "one of fp32, int8"),
         ("kvOffload", -1, "a whole number from 0"),
+        ("candidates", 6, "a whole number from 1 to 5"),
+        ("prefetch", 1, "true or false"),
     ],
 )
 def test_an_invalid_value_is_named_with_what_is_accepted(key: str, value: object, accepted: str) -> None:
