@@ -14,10 +14,12 @@ from pygls.uris import to_fs_path
 
 from inference.api import EngineState, EngineStatus
 from lsp_server import __version__, protocol
+from lsp_server.completion.clients import ClientProfile, profile_for
+from lsp_server.completion.items import Result, build_result
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.context.exclusions import Exclusions
-from lsp_server.documents.positions import PositionEncoding, to_units
+from lsp_server.documents.positions import PositionEncoding
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
 from lsp_server.engine_host import EngineFactory, EngineHost, load_engine
@@ -43,6 +45,7 @@ class DraftlineServer(LanguageServer):
         self.base = base
         self.settings = base
         self.initial: object = None
+        self.client = types.ClientInfo("")
         self.store = DocumentStore()
         self.exclusions = Exclusions()
         self.host = EngineHost(engine_factory, self.engine_changed)
@@ -65,6 +68,11 @@ class DraftlineServer(LanguageServer):
             self.learn_all()
         if status.state is EngineState.FAILED:
             self.say(f"Draftline: {status.message} {status.next_step}".strip(), types.MessageType.Error)
+
+    @property
+    def profile(self) -> ClientProfile:
+        """What the client does with items."""
+        return profile_for(self.settings.client, self.client.name, self.client.version)
 
     def say(self, message: str, kind: types.MessageType) -> None:
         """Show a message to the user."""
@@ -152,6 +160,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
 def _initialize(ls: DraftlineServer, params: types.InitializeParams) -> None:
     ls.store.encoding = _encoding(ls)
     ls.initial = params.initialization_options
+    ls.client = params.client_info or ls.client
     ls.protocol.trace = params.trace or types.TraceValue.Off
     ls.load_progress.enable(params.capabilities)
     _set_roots(ls)
@@ -215,11 +224,10 @@ def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorkspaceFol
     ls.learn_all()
 
 
-async def _inline_completion(
-    ls: DraftlineServer, params: types.InlineCompletionParams
-) -> list[types.InlineCompletionItem] | None:
+async def _inline_completion(ls: DraftlineServer, params: types.InlineCompletionParams) -> Result:
     uri = params.text_document.uri
     version = ls.store.version(uri)
+    profile = ls.profile
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     info = params.context.selected_completion_info
     selected = None if info is None else (_point(info.range.start), _point(info.range.end), info.text)
@@ -227,8 +235,8 @@ async def _inline_completion(
         answer = await ls.completion.complete(
             uri,
             _point(params.position),
-            ls.settings.completion_options(),
-            debounce_ms=ls.settings.debounce_ms if automatic else 0,
+            ls.settings.completion_options(profile.replaces_rest),
+            debounce_ms=ls.settings.debounce_ms if automatic and not profile.waits else 0,
             selected=selected,
             allowed=ls.refusal,
         )
@@ -245,9 +253,7 @@ async def _inline_completion(
     if ls.protocol.trace != types.TraceValue.Off:
         trace = protocol.TraceParams(uri, version or 0, answer.source, reason, answer.result)
         ls.protocol.notify(protocol.TRACE, trace.to_json())
-    if answer.suggestion is None:
-        return None if answer.superseded else []
-    return [_item(ls, answer)]
+    return build_result(answer, ls.store.encoding, profile, ls.next_item_id)
 
 
 def _accepted(ls: DraftlineServer, *arguments: Any) -> None:
@@ -259,20 +265,6 @@ def _accepted(ls: DraftlineServer, *arguments: Any) -> None:
 def _restart(ls: DraftlineServer, *arguments: Any) -> None:
     ls.completion.shutdown()
     ls.host.start(ls.settings.engine_config())
-
-
-def _item(ls: DraftlineServer, answer: Answer) -> types.InlineCompletionItem:
-    suggestion = answer.suggestion
-    assert suggestion is not None
-    encoding = ls.store.encoding
-    start = to_units(answer.line, suggestion.range.start, encoding)
-    end = to_units(answer.line, suggestion.range.end, encoding)
-    return types.InlineCompletionItem(
-        insert_text=suggestion.text,
-        filter_text=suggestion.text,
-        range=types.Range(types.Position(answer.row, start), types.Position(answer.row, end)),
-        command=types.Command("Accepted", protocol.ACCEPTED, arguments=[ls.next_item_id()]),
-    )
 
 
 def _encoding(ls: DraftlineServer) -> PositionEncoding:

@@ -24,6 +24,7 @@ from inference.api import (
     default_numerics,
 )
 from inference.precision import Precision
+from lsp_server.completion.clients import CLIENTS
 from lsp_server.completion.options import CompletionOptions
 
 SECTION = "draftline"
@@ -48,7 +49,10 @@ class Settings:
         disabled_languages: LSP language identifiers without suggestions.
         disabled_filters: names of filters and stop rules that are left out.
         allow_download: consent to fetch missing weights.
-        replace_suffix: the client replaces text after the cursor when an item's range says so.
+        replace_suffix: the client replaces text after the cursor when an item's range says so; None asks
+            the client's profile.
+        client: whose profile decides what an item holds (completion/clients.py); None finds it from
+            ``initialize``.
     """
 
     model: str = DEFAULT_MODEL
@@ -73,7 +77,8 @@ class Settings:
     disabled_languages: frozenset[str] = frozenset()
     disabled_filters: frozenset[str] = frozenset()
     allow_download: bool = False
-    replace_suffix: bool = False
+    replace_suffix: bool | None = None
+    client: str | None = None
     kv_numerics: KvNumerics = "fp32"
     kv_offload: int = 512
 
@@ -97,8 +102,12 @@ class Settings:
             kv_offload_mb=self.kv_offload,
         )
 
-    def completion_options(self) -> CompletionOptions:
-        """The part that may differ from request to request."""
+    def completion_options(self, replaces_rest: bool = False) -> CompletionOptions:
+        """The part that may differ from request to request.
+
+        Args:
+            replaces_rest: the client's habit, which holds unless ``replace_suffix`` is given.
+        """
         return CompletionOptions(
             max_new_tokens=self.max_new_tokens,
             prompt_tokens=self.prompt_tokens,
@@ -106,7 +115,7 @@ class Settings:
             temperature=self.temperature,
             seed=self.seed,
             use_cache=not self.no_cache,
-            replaces_rest=self.replace_suffix,
+            replaces_rest=replaces_rest if self.replace_suffix is None else self.replace_suffix,
             filters_off=self.disabled_filters,
         )
 
@@ -240,4 +249,5 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "disabledFilters": ("disabled_filters", _names("names of filters")),
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),
+    "client": ("client", _one_of(*CLIENTS)),
 }

@@ -19,6 +19,7 @@ from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
 from lsp_server.completion.stopping import stop_rules
 from lsp_server.context.window import Window
 from lsp_server.documents.line_index import strip_eol
+from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import ContextFile
 
@@ -95,7 +96,8 @@ def prepare(
         line_above=_neighbour(snapshot, cursor.line, -1),
         line_below=_neighbour(snapshot, cursor.line, 1),
         language_id=snapshot.language_id,
-        replaces_rest=options.replaces_rest,
+        # With a popup entry the range is that entry's, which covers no bracket.
+        replaces_rest=options.replaces_rest and selected is None,
         off=options.filters_off,
     )
     return Prepared(request, filters, cursor, selected, built.window)
@@ -113,8 +115,9 @@ def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:
         raise NoSuggestion(Reason.SUPERSEDED)
     # A model may write line ends of its own; clients are not asked to understand \r.
     text = result.text.replace("\r\n", "\n").replace("\r", "\n")
-    # The token limit can cut a character of several tokens in half.
-    text = text.rstrip("\ufffd")
+    # The token limit can cut a character of several tokens in half, and a model can write half of one
+    # anywhere. No file can hold half a surrogate pair.
+    text = without_surrogates(text).partition("\ufffd")[0]
     if result.finish_reason in _CUT_SHORT:
         text = without_broken_end(text)
     if not text:

@@ -11,10 +11,11 @@ from typing import Any
 from inference.api import EngineState, EngineStatus, Generation, GenerationResult, TextEngine
 from inference.errors import DraftlineError
 from lsp_server.completion.debounce import Debounce
-from lsp_server.completion.filters import FilterContext
+from lsp_server.completion.filters.suffix_overlap import second_closing
 from lsp_server.completion.options import CompletionOptions, Selected
-from lsp_server.completion.pipeline import Suggestion, finish, place, prepare
+from lsp_server.completion.pipeline import Suggestion, finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.ranges import ItemRange
 from lsp_server.completion.reasons import NoSuggestion, Reason
 from lsp_server.completion.suggestions import Shown, SuggestionCache
 from lsp_server.documents.store import DocumentStore
@@ -115,7 +116,7 @@ class CompletionService:
             return Answer(None, refusal)
         cursor = snapshot.locate(position, self._store.encoding)
         extend = self._selected(snapshot, cursor, selected)
-        if extend is None and (cached := self._from_cache(snapshot, cursor, options)) is not None:
+        if extend is None and (cached := self._from_cache(snapshot, cursor)) is not None:
             return cached
         ticket = _Ticket()
         self._tickets[uri] = ticket
@@ -169,13 +170,18 @@ class CompletionService:
         try:
             suggestion = finish(prepared, result)
         except NoSuggestion as none:
-            return Answer(None, none.reason, none.message, none.reason == Reason.SUPERSEDED, result=result)
+            # ``[]`` for an older text would hide what the client shows for the present one.
+            superseded = none.reason == Reason.SUPERSEDED or self._changed(snapshot)
+            return Answer(None, none.reason, none.message, superseded, result=result)
         if selected is None:
-            self.suggestions.add(Shown(snapshot, cursor, suggestion.text))
-        if self._store.version(snapshot.uri) != snapshot.version:
+            self.suggestions.add(_shown(snapshot, cursor, suggestion))
+        if self._changed(snapshot):
             # The client would show it where the cursor is now. It is kept for typing along.
             return Answer(None, Reason.STALE, superseded=True, result=result)
         return Answer(suggestion, result=result, row=cursor.line, line=snapshot.line(cursor.line))
+
+    def _changed(self, snapshot: Snapshot) -> bool:
+        return self._store.version(snapshot.uri) != snapshot.version
 
     async def _result(self, ticket: _Ticket, generation: Generation) -> GenerationResult:
         future = asyncio.wrap_future(generation.future)
@@ -219,13 +225,14 @@ class CompletionService:
             self._builder = (engine, PromptBuilder(engine.tokenizer, engine.context))
         return self._builder[1]
 
-    def _from_cache(self, snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> Answer | None:
-        text = self.suggestions.rest(snapshot, cursor)
-        if text is None or not text.strip():
+    def _from_cache(self, snapshot: Snapshot, cursor: Point) -> Answer | None:
+        found = self.suggestions.match(snapshot, cursor)
+        if found is None or not found[1].strip():
             return None
+        shown, text = found
+        range = ItemRange(cursor.column, cursor.column + shown.covered)
         line = snapshot.line(cursor.line)
-        filters = FilterContext(rest=line[cursor.column :], replaces_rest=options.replaces_rest)
-        return Answer(place(cursor, filters, text), cached=True, row=cursor.line, line=line)
+        return Answer(Suggestion(text, range), cached=True, row=cursor.line, line=line)
 
     def _selected(
         self, snapshot: Snapshot, cursor: Point, selected: tuple[Point, Point, str] | None
@@ -239,3 +246,11 @@ class CompletionService:
         if not on_line or not start.column <= cursor.column <= end.column or "\n" in selected[2]:
             return None
         return Selected(selected[2], start.column, end.column)
+
+
+def _shown(snapshot: Snapshot, cursor: Point, suggestion: Suggestion) -> Shown:
+    """A suggestion made for ``cursor``, to answer from while the user types along it."""
+    covered = suggestion.range.end - cursor.column
+    closing = snapshot.line(cursor.line)[cursor.column :].strip()
+    first = second_closing(suggestion.text, closing) if covered else None
+    return Shown(snapshot, cursor, suggestion.text, covered, first or 0)

@@ -11,11 +11,18 @@ from lsp_server.documents.text import Point, Snapshot
 
 @dataclass(frozen=True)
 class Shown:
-    """A suggestion's text with the document and the cursor (column in characters) it was made for."""
+    """A suggestion's text with the document and the cursor (column in characters) it was made for.
+
+    Attributes:
+        covered: characters behind the cursor that the suggestion replaces.
+        covered_from: index in ``text`` of the bracket or quote that stands for the first of them.
+    """
 
     snapshot: Snapshot
     cursor: Point
     text: str
+    covered: int = 0
+    covered_from: int = 0
 
 
 class SuggestionCache:
@@ -45,10 +52,19 @@ class SuggestionCache:
 
         Never "": a suggestion typed to its end says nothing about what follows.
         """
+        found = self.match(snapshot, cursor)
+        return None if found is None else found[1]
+
+    def match(self, snapshot: Snapshot, cursor: Point) -> tuple[Shown, str] | None:
+        """The same, with the entry.
+
+        What an entry replaces behind the cursor stays the same while the user types along, until it is a
+        replaced bracket that is typed: then there are two of it, and nobody knows which one is to stay.
+        """
         for shown in self._entries.get(snapshot.uri, ()):
             rest = _rest(shown, snapshot, cursor)
-            if rest:
-                return rest
+            if rest and not (shown.covered and len(shown.text) - len(rest) > shown.covered_from):
+                return shown, rest
         return None
 
     def forget(self, uri: str) -> None:
