@@ -1,4 +1,4 @@
-"""``python -m tests.insertion``: as many cases as you like; exit status 1 if a text would be inserted wrongly."""
+"""``python -m tests.insertion``: many cases; exit status 1 if a text would be inserted wrongly."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """An editor's side of LSP 3.18, written from the specification and importing nothing of the server.
 
-"Text Documents": lines end with ``\\n``, ``\\r\\n`` or ``\\r`` and with nothing else. "Position": columns count
-code units of the negotiated encoding; one past the end of a line means its end. "Text Edit": the text of the
-range is replaced.
+"Text Documents": lines end with ``\\n``, ``\\r\\n`` or ``\\r`` and with nothing else. "Position": columns
+count code units of the negotiated encoding; one past the end of a line means its end. "Text Edit": the
+text of the range is replaced.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ class Case:
     at: the cursor, as line and column in characters, both taken modulo what there is.
     beyond: the request's column lies so many units behind the line's end.
     closing: text put behind the cursor.
-    answer: what the model says; ``{rest}`` and ``{head}`` stand for the line behind and before the cursor, and
-        ``{below}`` for the next line.
+    answer: what the model says; ``{rest}`` and ``{head}`` stand for the line behind and before the cursor,
+        and ``{below}`` for the next line.
     stops: the engine ends the answer by the request's stop rules, as the real one does.
     popup: characters before and behind the cursor that a popup entry replaces, and the entry's further text.
     typed: so many characters of the suggestion are typed, then it is asked for again.
@@ -161,6 +161,8 @@ _ANSWERS = st.one_of(
     st.tuples(
         _WORDS, st.sampled_from(("{rest}", "{rest} + 1", ") + 1", "))", '" + "c', "}\n", "]", ")", ");"))
     ).map("".join),
+    # Brings what stands behind the cursor itself, and goes on.
+    st.sampled_from(("a{rest} + b", "f(a){rest}.g(b)", "a, b{rest}\nw")),
     st.tuples(_WORDS, _BREAK, st.just("{below}"), _BREAK, _WORDS).map("".join),
     _BLOCK.map(lambda text: "{head}" + text),
     _BLOCK.map(lambda text: "```python\n" + text + "\n```\nexplained"),

@@ -20,8 +20,7 @@ from lsp_server.completion.items import build_result
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.documents.store import DocumentStore
 from lsp_server.documents.text import Point
-from lsp_server.settings import merge
-from lsp_server.settings import Settings
+from lsp_server.settings import Settings, merge
 from tests.fake_engine import FakeEngine
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "items.toml"
