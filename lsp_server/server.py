@@ -16,6 +16,8 @@ from pygls.lsp.server import LanguageServer
 from inference import paths
 from inference.api import EngineState, EngineStatus
 from lsp_server import __version__, notebook_routes, protocol
+from lsp_server.completion.clients import ClientProfile, profile_for
+from lsp_server.completion.items import Result, build_result
 from lsp_server.completion.pipeline import Suggestion
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
@@ -23,7 +25,7 @@ from lsp_server.context.exclusions import Exclusions
 from lsp_server.context.gather import ContextGatherer
 from lsp_server.documents.bounds import excerpt
 from lsp_server.documents.notebook import Notebooks
-from lsp_server.documents.positions import PositionEncoding, to_units
+from lsp_server.documents.positions import PositionEncoding
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
 from lsp_server.engine_host import EngineFactory, EngineHost, load_engine
@@ -58,6 +60,7 @@ class DraftlineServer(LanguageServer):
         self.base = base
         self.settings = base
         self.initial: object = None
+        self.client = types.ClientInfo("")
         self.store = DocumentStore()
         self.notebooks = Notebooks(self.store)
         self.folders = WorkspaceFolders()
@@ -90,6 +93,11 @@ class DraftlineServer(LanguageServer):
             self.learn_all()
         if status.state is EngineState.FAILED:
             self.say(f"Draftline: {status.message} {status.next_step}".strip(), types.MessageType.Error)
+
+    @property
+    def profile(self) -> ClientProfile:
+        """What the client does with items."""
+        return profile_for(self.settings.client, self.client.name, self.client.version)
 
     def say(self, message: str, kind: types.MessageType) -> None:
         """Show a message to the user."""
@@ -238,6 +246,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
 def _initialize(ls: DraftlineServer, params: types.InitializeParams) -> None:
     ls.store.encoding = _encoding(ls)
     ls.initial = params.initialization_options
+    ls.client = params.client_info or ls.client
     ls.protocol.trace = params.trace or types.TraceValue.Off
     ls.load_progress.enable(params.capabilities)
     _set_roots(ls)
@@ -296,12 +305,11 @@ async def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorksp
     ls.learn_all()
 
 
-async def _inline_completion(
-    ls: DraftlineServer, params: types.InlineCompletionParams
-) -> list[types.InlineCompletionItem] | None:
+async def _inline_completion(ls: DraftlineServer, params: types.InlineCompletionParams) -> Result:
     began = time.monotonic()
     uri = params.text_document.uri
     version = ls.store.version(uri)
+    profile = ls.profile
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     info = params.context.selected_completion_info
     selected = None if info is None else (_point(info.range.start), _point(info.range.end), info.text)
@@ -310,8 +318,8 @@ async def _inline_completion(
         answer = await ls.completion.complete(
             uri,
             _point(params.position),
-            settings.completion_options(),
-            debounce_ms=settings.debounce_ms if automatic else 0,
+            settings.completion_options(profile.replaces_rest),
+            debounce_ms=settings.debounce_ms if automatic and not profile.waits else 0,
             first_line_ms=settings.first_line_ms if automatic else 0,
             candidates=1 if automatic else settings.candidates,
             selected=selected,
@@ -332,9 +340,14 @@ async def _inline_completion(
     if ls.protocol.trace != types.TraceValue.Off:
         trace = protocol.TraceParams(uri, version or 0, answer.source, reason, answer.result)
         ls.protocol.notify(protocol.TRACE, trace.to_json())
-    if answer.suggestion is None:
-        return None if answer.superseded else []
-    return [_item(ls, uri, answer, suggestion) for suggestion in (answer.suggestion, *answer.others)]
+
+    def name(suggestion: Suggestion) -> str:
+        id = ls.next_item_id()
+        ls.completion.acceptance.item(id, uri, len(suggestion.text))
+        ls.context.shown(id, uri, answer.row)
+        return id
+
+    return build_result(answer, ls.store.encoding, profile, name)
 
 
 def _accepted(ls: DraftlineServer, *arguments: Any) -> None:
@@ -352,23 +365,6 @@ def _statistics(ls: DraftlineServer, params: Any = None) -> dict[str, Any]:
 def _restart(ls: DraftlineServer, *arguments: Any) -> None:
     ls.completion.shutdown()
     ls.host.start(ls.settings.engine_config())
-
-
-def _item(
-    ls: DraftlineServer, uri: str, answer: Answer, suggestion: Suggestion
-) -> types.InlineCompletionItem:
-    id = ls.next_item_id()
-    ls.completion.acceptance.item(id, uri, len(suggestion.text))
-    ls.context.shown(id, uri, answer.row)
-    encoding = ls.store.encoding
-    start = to_units(answer.line, suggestion.range.start, encoding)
-    end = to_units(answer.line, suggestion.range.end, encoding)
-    return types.InlineCompletionItem(
-        insert_text=suggestion.text,
-        filter_text=suggestion.text,
-        range=types.Range(types.Position(answer.row, start), types.Position(answer.row, end)),
-        command=types.Command("Accepted", protocol.ACCEPTED, arguments=[id]),
-    )
 
 
 def _encoding(ls: DraftlineServer) -> PositionEncoding:

@@ -24,6 +24,7 @@ from inference.api import (
     default_numerics,
 )
 from inference.precision import Precision
+from lsp_server.completion.clients import CLIENTS
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.context.related import SOURCES
 from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
@@ -60,7 +61,10 @@ class Settings:
         context_sources: names of sources of context beyond the window; see `lsp_server.context.related`.
         context_tokens: most tokens of ``prompt_tokens`` that they take together.
         allow_download: consent to fetch missing weights.
-        replace_suffix: the client replaces text after the cursor when an item's range says so.
+        replace_suffix: the client replaces text after the cursor when an item's range says so; None asks
+            the client's profile.
+        client: whose profile decides what an item holds (completion/clients.py); None finds it from
+            ``initialize``.
     """
 
     model: str = DEFAULT_MODEL
@@ -94,7 +98,8 @@ class Settings:
     context_sources: frozenset[str] = frozenset({"scope", "imports"})
     context_tokens: int = 256
     allow_download: bool = False
-    replace_suffix: bool = False
+    replace_suffix: bool | None = None
+    client: str | None = None
     kv_numerics: KvNumerics = "fp32"
     kv_offload: int = 512
 
@@ -118,8 +123,12 @@ class Settings:
             kv_offload_mb=self.kv_offload,
         )
 
-    def completion_options(self) -> CompletionOptions:
-        """The part that may differ from request to request."""
+    def completion_options(self, replaces_rest: bool = False) -> CompletionOptions:
+        """The part that may differ from request to request.
+
+        Args:
+            replaces_rest: the client's habit, which holds unless ``replace_suffix`` is given.
+        """
         return CompletionOptions(
             max_new_tokens=self.max_new_tokens,
             prompt_tokens=self.prompt_tokens,
@@ -128,7 +137,7 @@ class Settings:
             temperature=self.temperature,
             seed=self.seed,
             use_cache=not self.no_cache,
-            replaces_rest=self.replace_suffix,
+            replaces_rest=replaces_rest if self.replace_suffix is None else self.replace_suffix,
             filters_off=self.disabled_filters,
             context_sources=self.context_sources,
             context_tokens=self.context_tokens,
@@ -282,4 +291,5 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "contextTokens": ("context_tokens", _whole(0, 1_048_576)),
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),
+    "client": ("client", _one_of(*CLIENTS)),
 }

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from inference.api import GenerationResult
 from lsp_server.completion.filters import FilterContext
 from lsp_server.completion.pipeline import Suggestion, place
+from lsp_server.completion.ranges import ItemRange
 from lsp_server.completion.running import Place, Running
+from lsp_server.completion.suggestions import Shown
+from lsp_server.completion.typed import typed_since
 
 
 @dataclass(frozen=True)
@@ -55,8 +58,19 @@ def made(wanted: Place, suggestion: Suggestion, running: Running | None, made_by
     return Answer(suggestion, made_by=made_by, result=result, row=row, line=wanted.snapshot.line(row))
 
 
-def placed(wanted: Place, text: str) -> Suggestion:
-    """The suggestion that shows ``text``, which the filters have seen, at ``wanted``."""
+def placed(wanted: Place, text: str, entry: Shown | None = None) -> Suggestion:
+    """The suggestion that shows ``text``, which the filters have seen, at ``wanted``.
+
+    What an ``entry`` replaces behind the cursor stays the same while the user types along it: from what is
+    left of its text one cannot tell a bracket that closes what was typed from one that closes more.
+    """
     rest = wanted.snapshot.line(wanted.cursor.line)[wanted.cursor.column :]
+    if entry is not None and wanted.options.replaces_rest:
+        typed = typed_since(entry.snapshot, entry.cursor, wanted.snapshot, wanted.cursor)
+        closed = "" if typed is None or "\n" in typed.closed else typed.closed
+        covered = entry.replaces()[0]
+        if not closed:
+            return Suggestion(text, ItemRange(wanted.cursor.column, wanted.cursor.column + covered))
+        rest = rest[: len(closed) + covered]
     filters = FilterContext(rest=rest, replaces_rest=wanted.options.replaces_rest)
     return place(wanted.cursor, filters, text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.api import FinishReason, GenerationRequest, GenerationResult
 from lsp_server.completion.filter_context import filter_context
@@ -23,6 +23,7 @@ from lsp_server.context.related import KeptLines
 from lsp_server.context.secrets import redact
 from lsp_server.context.window import Window
 from lsp_server.documents.bounds import clipped
+from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import ContextFile
 
@@ -96,6 +97,9 @@ def prepare(
         use_cache=options.use_cache,
         digest_logits=options.digest_logits,
     )
+    if selected is not None:
+        # The range is the popup entry's, which covers no bracket.
+        filters = replace(filters, replaces_rest=False)
     return Prepared(request, filters, Point(cursor.line, column), selected, built.window, wanted)
 
 
@@ -111,8 +115,9 @@ def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:
         raise NoSuggestion(Reason.SUPERSEDED)
     # A model may write line ends of its own; clients are not asked to understand \r.
     text = result.text.replace("\r\n", "\n").replace("\r", "\n")
-    # The token limit can cut a character of several tokens in half.
-    text = text.rstrip("\ufffd")
+    # The token limit can cut a character of several tokens in half, and a model can write half of one
+    # anywhere. No file can hold half a surrogate pair.
+    text = without_surrogates(text).partition("\ufffd")[0]
     if result.finish_reason in _CUT_SHORT:
         text = without_broken_end(text)
     if not text:

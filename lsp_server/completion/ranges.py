@@ -1,7 +1,7 @@
 """The range an item replaces.
 
 Clients disagree about text after the cursor: VS Code lays the item over it, LSP4IJ shows it in front
-of the grey text. So the range ends at the cursor, except for clients that said they handle more.
+of the grey text. So the range ends at the cursor, except for clients that handle more (see clients.py).
 It never begins before the cursor either, but for the text of a selected popup entry (LSP 3.18,
 ``selectedCompletionInfo``: items must replace the same range and extend its text).
 """

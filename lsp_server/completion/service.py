@@ -236,8 +236,10 @@ class CompletionService:
         text = typed.rest_of(entry.text, replaces_rest=wanted.options.replaces_rest)
         if text is None or not text.strip():
             return None
+        if wanted.options.replaces_rest and len(typed.text) > entry.replaces()[1]:
+            return None
         made_by = "model" if running.place is wanted else "prefetch" if running.prefetch else "stream"
-        return made(wanted, placed(wanted, text), running, made_by)
+        return made(wanted, placed(wanted, text, entry), running, made_by)
 
     async def _with_others(self, ticket: Ticket, wanted: Place, first: Answer, candidates: int) -> Answer:
         """``first`` with sampled suggestions beside it."""
@@ -280,7 +282,9 @@ class CompletionService:
         """Give an answer to the client, unless the document has changed meanwhile."""
         uri = wanted.snapshot.uri
         if answer.suggestion is None:
-            return answer
+            # ``[]`` for an older text would hide what the client shows for the present one.
+            old = self._store.version(uri) != wanted.snapshot.version
+            return replace(answer, superseded=answer.superseded or old)
         if self._store.version(uri) != wanted.snapshot.version:
             # The client would show it where the cursor is now. It is kept for typing along.
             return Answer(None, Reason.STALE, superseded=True, result=answer.result)
@@ -372,7 +376,7 @@ class CompletionService:
         found = None if wanted.selected is not None else self._find(wanted)
         if found is None:
             return None
-        return made(wanted, placed(wanted, found[1]), None, found[0].origin)
+        return made(wanted, placed(wanted, found[1], found[0]), None, found[0].origin)
 
     def _find(self, at: Place) -> tuple[Shown, str] | None:
         replaces_rest = at.options.replaces_rest
@@ -400,7 +404,7 @@ class CompletionService:
         uri = at.snapshot.uri
         current = self._answered.get(uri) is at and self._store.version(uri) == at.snapshot.version
         found = self._find(at) if current else None
-        return found and self._unless_known(after_acceptance(at, placed(at, found[1])))
+        return found and self._unless_known(after_acceptance(at, placed(at, found[1], found[0])))
 
     def _unless_known(self, at: Place) -> Place | None:
         busy = self._tickets or self._running

@@ -7,6 +7,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Literal
 
+from lsp_server.completion.filters.suffix_overlap import second_closing
+from lsp_server.completion.ranges import item_range
 from lsp_server.completion.typed import typed_since
 from lsp_server.documents.text import Point, Snapshot
 
@@ -27,6 +29,14 @@ class Shown:
     text: str
     origin: Origin = "cache"
     context: Hashable = None
+
+    def replaces(self) -> tuple[int, int]:
+        """For clients that replace text: how many characters behind the cursor the suggestion replaces, and
+        the index in ``text`` of the bracket or quote that stands for the first of them."""
+        rest = self.snapshot.line(self.cursor.line)[self.cursor.column :]
+        range = item_range(self.cursor.column, self.text, rest, replaces_rest=True)
+        covered = range.end - self.cursor.column
+        return covered, (second_closing(self.text, rest.strip()) or 0) if covered else len(self.text)
 
 
 class SuggestionCache:
@@ -92,6 +102,9 @@ class SuggestionCache:
                 continue
             typed = typed_since(shown.snapshot, shown.cursor, snapshot, cursor)
             rest = None if typed is None else typed.rest_of(shown.text, replaces_rest=replaces_rest)
+            if typed is not None and replaces_rest and len(typed.text) > shown.replaces()[1]:
+                # A bracket that is to be replaced was typed: nobody knows which of the two is to stay.
+                continue
             if rest and rest.strip():
                 found.append((shown, rest))
         for shown, rest in found:

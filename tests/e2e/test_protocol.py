@@ -219,6 +219,25 @@ async def test_asking_by_hand_brings_a_list_and_a_key_one_item(start: Any) -> No
         assert [item["insertText"] for item in answer] == ["a\nb"], "equal candidates are one"
 
 
+async def test_items_are_as_the_client_needs_them(start: Any) -> None:
+    expected = {"IntelliJ IDEA 2026.1": {"insertText", "range"}, "Neovim": {"insertText", "range", "command"}}
+    for name, keys in expected.items():
+        client: Client = await start(answer="x")
+        await client.initialize(name=name)
+        await client.ready()
+        client.open(URI, "a")
+        (item,) = await client.complete(URI, 0, 1)
+        assert set(item) == keys
+    client = await start(answer="x")
+    await client.initialize(name="Neovim", options={"draftline": {"client": "emacs"}})
+    await client.ready()
+    client.open(URI, "a")
+    answer = await client.complete(URI, 0, 1)
+    assert insert(answer["items"]) == "x"
+    client.close(URI)
+    assert await client.complete(URI, 0, 1) is None
+
+
 async def test_excluded_files_get_nothing(start: Any, tmp_path: Path) -> None:
     (tmp_path / ".draftlineignore").write_text("private/\n")
     client: Client = await start(answer="x")

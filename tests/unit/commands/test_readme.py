@@ -25,7 +25,10 @@ def test_settings_and_their_defaults() -> None:
     for key, shown in listed.items():
         default = getattr(Settings(), settings._KEYS[key][0])
         if default is None:
-            words = {"numerics": "by the device", "draftModel": "none"}.get(key, "by the machine")
+            by_the_client = {"replaceSuffix": "by the client", "client": "by the client"}
+            words = {"numerics": "by the device", "draftModel": "none", **by_the_client}.get(
+                key, "by the machine"
+            )
         elif isinstance(default, bool):
             # A switch is off; the settings have JSON's words.
             words = "off" if key == "noCache" else str(default).lower()
