@@ -73,6 +73,11 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         f" (all, none, no-stops, oracle) ({VARIANTS})",
     )
     parser.add_argument(
+        "--ablate",
+        action="store_true",
+        help="also answer with each filter and stop rule left out, all from one generation",
+    )
+    parser.add_argument(
         "--peer", action="append", default=[], metavar="SPEC", help="another system; may be given again"
     )
     parser.add_argument("--no-tests", action="store_true", help="run no code that a model wrote")
@@ -90,11 +95,14 @@ def run(args: argparse.Namespace) -> int:
     """Run the bench; returns the exit status."""
     # Imported here: both halves and torch are needed only now.
     from bench.peers.base import PeerFailed
+    from bench.quality.draftline_infill import ABLATED, ABLATIONS
     from bench.quality.draftline_infill import VARIANTS as KNOWN
 
     settings = settings_from(args)
     chosen = args.variants or (QUICK_VARIANTS if args.quick else VARIANTS)
     variants = listed("--variants", chosen, tuple(KNOWN))
+    if args.ablate:
+        variants = list(dict.fromkeys([*variants, ABLATED, *ABLATIONS]))
     each = in_each(args.numerics_list, settings)
     tasks = _tasks(args, settings.seed)
     peers = _peers(args.peer, tasks, settings)
@@ -233,12 +241,12 @@ def _gap_candidates(
     settings: Settings,
 ) -> list[Candidate[InfillTask]]:
     from bench.quality.answers import infill_candidates
-    from bench.quality.draftline_infill import VARIANTS as KNOWN
-    from bench.quality.draftline_infill import DraftlineInfill
+    from bench.quality.draftline_infill import ABLATIONS, VARIANTS, DraftlineInfill
 
+    known = {**VARIANTS, **ABLATIONS}
     options = settings.completion_options()
     infills = [DraftlineInfill(decoder.runtime, options) for decoder in decoders]
-    ours = [infill.candidate(KNOWN[variant]) for infill in infills for variant in variants]
+    ours = [infill.candidate(known[variant]) for infill in infills for variant in variants]
     return [*ours, *(candidate for peer in peers for candidate in infill_candidates(peer))]
 
 

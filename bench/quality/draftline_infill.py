@@ -8,19 +8,27 @@ from typing import Literal
 
 from bench.quality.answers import Candidate, Given
 from bench.quality.datasets import InfillTask
-from inference.api import GenerationResult, StopRules, Timings
+from bench.quality.recordings import recorded, replay, without_stops
+from bench.quality.summary import WITHOUT
+from inference.api import GenerationResult, Timings
 from inference.errors import DraftlineError
+from inference.generation import Outcome
 from inference.precision import precision_of
 from inference.runtime import Runtime
+from lsp_server.completion.filters import FILTERS as ALL_FILTERS
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.pipeline import Prepared, finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion
+from lsp_server.completion.stop_policy import NAMES as STOP_POLICY
 from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
 
 Order = Literal["line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed"]
 Filters = Literal["all", "none", "no-stops", "oracle"]
+
+# Everything that ``disabledFilters`` may name.
+ABLATED_NAMES = ("suffix", "max-lines", "scope", "shape", *STOP_POLICY, *ALL_FILTERS)
 
 # The same for all tasks, so that they share one KV slot.
 _URI = "quality.py"
@@ -36,23 +44,29 @@ class Variant:
         filters: "all": as the server. "none": the engine's text with its stop rules, without the filters.
             "no-stops": the text up to an end token or the length limit. "oracle": that text cut by
             `oracle_cut`, the ceiling for all stop rules.
+        left_out: with "all": the name of a filter or stop rule that is off. All of these are answered from
+            one generation without stop rules, so their times say nothing.
     """
 
     order: Order
     filters: Filters
+    left_out: str = ""
 
     def __str__(self) -> str:
-        return f"{self.order}/{self.filters}"
+        return f"{self.order}/{WITHOUT}{self.left_out}" if self.left_out else f"{self.order}/{self.filters}"
 
     @property
     def stopped(self) -> bool:
         """Whether the stop rules are on."""
-        return self.filters in ("all", "none")
+        return self.filters in ("all", "none") and not self.left_out
 
 
 ORDERS: tuple[Order, ...] = ("line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed")
 FILTERS: tuple[Filters, ...] = ("all", "none", "no-stops", "oracle")
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
+# The server's own order, with each filter and stop rule left out.
+ABLATED = "line-in-middle/all"
+ABLATIONS = {str(variant): variant for variant in (Variant(ORDERS[0], "all", name) for name in ABLATED_NAMES)}
 
 
 class NoFillIn(DraftlineError):
@@ -64,6 +78,7 @@ class NoFillIn(DraftlineError):
 @dataclass(frozen=True)
 class _Generated:
     prepared: Prepared
+    outcome: Outcome
     result: GenerationResult
     ms: float
 
@@ -96,12 +111,16 @@ class DraftlineInfill:
 
     def _answer(self, task: InfillTask, variant: Variant) -> Given:
         generated = self._generation(task, variant)
-        result = generated.result
+        prepared, result = generated.prepared, generated.result
+        if variant.left_out:
+            prepared = self._prepare(task, variant)
+            recording = recorded(self._runtime.tokenizer, prepared.request, generated.outcome)
+            result = replay(recording, prepared.request)
         text, reason, ms = result.text, result.finish_reason.value, generated.ms
         if variant.filters == "all":
             start = time.perf_counter()
             try:
-                text = finish(generated.prepared, result).text
+                text = finish(prepared, result).text
             except NoSuggestion as none:
                 text, reason = "", getattr(none.reason, "value", none.reason)
             ms += (time.perf_counter() - start) * 1000
@@ -118,7 +137,7 @@ class DraftlineInfill:
             self._generated[key] = self._generate(task, variant)
         return self._generated[key]
 
-    def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
+    def _prepare(self, task: InfillTask, variant: Variant) -> Prepared:
         lines = split_lines(task.prompt)
         cursor = Point(len(lines) - 1, len(lines[-1]))
         snapshot = Snapshot.of(task.prompt + task.suffix, _URI, language_id="python")
@@ -126,12 +145,15 @@ class DraftlineInfill:
             self._options,
             line_in_middle=variant.order.startswith("line-in-middle"),
             heal=not variant.order.endswith("unhealed"),
+            filters_off=self._options.filters_off | ({variant.left_out} - {""}),
         )
+        return prepare(snapshot, cursor, self._builder, options)
+
+    def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
         start = time.perf_counter()
-        prepared = prepare(snapshot, cursor, self._builder, options)
-        request = prepared.request
-        if not variant.stopped:
-            request = replace(request, stops=StopRules(token_ids=request.stops.token_ids))
+        # What is left out decides about the end only, not about the tokens.
+        prepared = self._prepare(task, replace(variant, left_out=""))
+        request = prepared.request if variant.stopped else without_stops(prepared.request)
         # Another variant has answered the same task, and its choices would be this one's drafts.
         self._runtime.generator.recycling.clear()
         outcome = self._runtime.run(request, lambda chunk: None, lambda: None)
@@ -147,7 +169,7 @@ class DraftlineInfill:
             forwards=outcome.forwards,
             timings=Timings(total=ms),
         )
-        return _Generated(prepared, result, ms)
+        return _Generated(prepared, outcome, result, ms)
 
 
 def oracle_cut(raw: str, middle: str) -> str:

@@ -6,6 +6,7 @@ from inference.api import StopRules
 from lsp_server.completion.filters.suffix_overlap import CLOSING
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.scope import scope_indent
+from lsp_server.completion.stop_policy import below_cursor
 from lsp_server.documents.line_index import to_lf
 from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
@@ -27,6 +28,7 @@ def stop_rules(
         max_lines=options.max_lines or None,
         min_indent=scope_indent(head),
         first_line_scope=not head.strip(),
+        below=below_cursor(snapshot, cursor, options.filters_off),
     )
 
 
