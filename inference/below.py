@@ -56,7 +56,7 @@ class BelowChecker:
         """Length of text that no later line takes back; ``line_start``: of the line being written."""
         return line_start if self._statement_end is None else self._statement_end
 
-    def line_begins(self, text: str, start: int, depth: int) -> int | None:
+    def line_begins(self, text: str, start: int, character: str, depth: int) -> int | None:
         """The first character of a line comes that is no blank; the place where the text ends, if it does.
 
         Args:
@@ -64,8 +64,8 @@ class BelowChecker:
             start: of the line.
             depth: of open brackets.
         """
-        if not self._below.lines:
-            return None
+        if not self._below.lines or (character == "`" and self._first_columns is None):
+            return None  # a fence around code is no line of it
         indent = self._below.head if start == 0 and self._below.head.strip() else ""
         self._columns = line_columns(indent) if indent else self._blank_columns(text, start)
         self._depth = depth

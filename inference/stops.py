@@ -162,7 +162,7 @@ class StopChecker:
         """The first character of a line, at which it turns out that the text has ended; it is then cut."""
         if self._below is None or character.isspace() or self.text[self._line_start :].strip():
             return False
-        return self._cut_at(self._below.line_begins(self.text, self._line_start, self._depth))
+        return self._cut_at(self._below.line_begins(self.text, self._line_start, character, self._depth))
 
     def _line_shows_end(self) -> bool:
         """The line just completed shows that the text has ended; it is then cut."""

@@ -91,13 +91,14 @@ def replay(recording: Recording, request: GenerationRequest) -> GenerationResult
             "Record the answers anew: prompts, model or settings have changed since.",
         )
     checker = StopChecker(request.stops)
-    reason, taken = FinishReason(recording.reason), len(recording.token_ids)
-    for number, piece in enumerate(recording.pieces):
-        found = checker.push(piece)
-        if found is not None:
-            reason, taken = found, min(number + 1, len(recording.token_ids))
-            break
-    else:
+    reason, taken = None, 0
+    while reason is None and taken < len(recording.token_ids):
+        reason = checker.push(recording.pieces[taken])
+        taken += 1
+    if reason is None:
+        # As in the decoding loop, which has ended by then.
+        reason = FinishReason(recording.reason)
+        checker.push(recording.pieces[-1])
         checker.finish()
     return GenerationResult(
         text=checker.text,

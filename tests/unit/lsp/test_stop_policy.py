@@ -1,4 +1,4 @@
-"""Golden cases of what the lines below conclude (tests/golden/stop_policy/<name>.toml); ``¦`` is the cursor."""
+"""Golden cases of what the lines below tell (tests/golden/stop_policy/<name>.toml); ``¦`` is the cursor."""
 
 from __future__ import annotations
 
