@@ -46,6 +46,7 @@ class BelowChecker:
         self._first_columns: int | None = None  # of the text's first line
         self._in_block: frozenset[str] = frozenset()  # lines below that the text could arrive at
         self._has_code = False  # the first statement has begun
+        self._first_leaves = False  # the first statement leaves the block
         self._statement_end: int | None = None  # where the first statement ends, once another one began
         self._leads_at: int | None = None  # where the comments began that lead to the line being written
         self._columns = 0  # of the line being written
@@ -94,10 +95,15 @@ class BelowChecker:
         docstring = len(_DOCSTRING.findall(text, 0, start)) % 2 == 1
         if not first and not docstring and self._statement_end is None and self._begins_statement(line):
             self._statement_end = begins
+            if self._first_leaves:
+                return begins
         if docstring:
             return None
-        if self._below.unreachable and self._leaves_block(line):
-            return len(text) if first else self._statement_end
+        if self._below.unreachable and self._leaves_block(
+            self._below.head.lstrip() + line if start == 0 else line
+        ):
+            self._first_leaves = first  # it may take more lines
+            return self._statement_end
         if self._below.rejoins and not first and self._rejoins(line):
             inside = self._same_block and self._columns > self._target_columns
             return self._statement_end if inside else begins
