@@ -70,6 +70,23 @@ class EngineConfig:
 
 
 @dataclass(frozen=True)
+class Below:
+    """What stands below the cursor, as evidence of where a text ends; see `inference.below`.
+
+    Attributes:
+        head: the cursor's line up to the cursor.
+        lines: the next lines that are not blank, in order; the rest of the cursor's line must be blank.
+        body, unreachable, rejoins: which conclusions are drawn.
+    """
+
+    head: str
+    lines: tuple[str, ...]
+    body: bool = True
+    unreachable: bool = True
+    rejoins: bool = True
+
+
+@dataclass(frozen=True)
 class StopRules:
     """Declarative ends of a generation, checked after every token.
 
@@ -85,6 +102,7 @@ class StopRules:
             closing bracket: the scope of the cursor is left (None: no such end).
         first_line_scope: without ``min_indent``: the text's own first line sets it, as the cursor stands on
             an empty line whose indentation the model chooses.
+        below: ends where the lines below the cursor show that the text has said enough (None: no such end).
         deadline_ms: answer at the latest this long after the decode began; never changes the
             text, only where it is cut (None: no limit).
     """
@@ -96,6 +114,7 @@ class StopRules:
     max_lines: int | None = None
     min_indent: int | None = None
     first_line_scope: bool = False
+    below: Below | None = None
     deadline_ms: float | None = None
     finish_line: bool = False
 

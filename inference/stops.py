@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from inference.api import FinishReason, StopRules
+from inference.below import BelowChecker
+from inference.lines import indent_columns as indent_columns
+from inference.lines import is_distinctive as _is_distinctive
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
 QUOTES = frozenset("\"'`")
-
-TAB_COLUMNS = 4
-
-# A line with this many letters and digits is not written twice in a row by chance.
-DISTINCTIVE = 6
 
 
 class StopChecker:
@@ -37,6 +35,7 @@ class StopChecker:
         self._quote = ""
         self._min_indent = rules.min_indent
         self._finds_scope = rules.first_line_scope and rules.min_indent is None
+        self._below = None if rules.below is None else BelowChecker(rules.below)
 
     def push(self, piece: str) -> FinishReason | None:
         """Append text; the reason if it ends here. Works character by character."""
@@ -54,6 +53,8 @@ class StopChecker:
             self._cut_before_line(self._line_start)
         elif self._match_at is not None:
             self._cut_before_line(self._match_at)
+        else:
+            self._line_shows_end()
 
     @property
     def settled(self) -> int:
@@ -74,7 +75,9 @@ class StopChecker:
             line = self.text[self._line_start :]
             if self._could_repeat(line) or not line.strip():
                 end = min(end, self._line_start)
-        if self._lines or self._min_indent is not None or self._finds_scope:
+        if self._below is not None:
+            end = min(end, self._below.settled(self._line_start))
+        if self._lines or self._min_indent is not None or self._finds_scope or self._below is not None:
             # A cut takes the blanks and blank lines before it along.
             end = len(self.text[:end].rstrip())
         return end
@@ -89,13 +92,15 @@ class StopChecker:
                 return FinishReason.LINES
             if self._line_is_certain_repeat():
                 return FinishReason.SUFFIX
+            if self._line_shows_end():
+                return FinishReason.SUFFIX
             if rules.max_lines is not None and self._line_count + 1 >= rules.max_lines:
                 self.finish()
                 return FinishReason.LINES
         elif self._leaves_scope(character):
             self._cut_before_line(self._line_start)
             return FinishReason.SCOPE
-        elif self._closes_outside(character):
+        elif self._begins_body_below(character) or self._closes_outside(character):
             return FinishReason.SUFFIX
         self.text += character
         for string in rules.strings:
@@ -175,6 +180,26 @@ class StopChecker:
             _is_word(rest[-1]) and _is_word(following)
         )
 
+    # -- what the lines below tell
+
+    def _begins_body_below(self, character: str) -> bool:
+        """The first character of a line, at which it turns out that the text has ended; it is then cut."""
+        if self._below is None or character.isspace() or self.text[self._line_start :].strip():
+            return False
+        return self._cut_at(self._below.line_begins(self.text, self._line_start, character, self._depth))
+
+    def _line_shows_end(self) -> bool:
+        """The line just completed shows that the text has ended; it is then cut."""
+        if self._below is None:
+            return False
+        return self._cut_at(self._below.line_ends(self.text, self._line_start))
+
+    def _cut_at(self, end: int | None) -> bool:
+        if end is None:
+            return False
+        self.text = self.text[:end].rstrip()
+        return True
+
     # -- brackets against the rest of the cursor's line
 
     def _closes_outside(self, character: str) -> bool:
@@ -192,15 +217,6 @@ class StopChecker:
                 return True
             self._depth -= 1
         return False
-
-
-def indent_columns(indent: str) -> int:
-    """Width of leading white space; a tab counts as four columns wherever it stands."""
-    return sum(TAB_COLUMNS if character == "\t" else 1 for character in indent)
-
-
-def _is_distinctive(line: str) -> bool:
-    return sum(character.isalnum() for character in line) >= DISTINCTIVE
 
 
 def _is_word(character: str) -> bool:

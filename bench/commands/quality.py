@@ -87,6 +87,11 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         f" ({REPO_VARIANTS})",
     )
     parser.add_argument(
+        "--ablate",
+        action="store_true",
+        help="also answer with each filter and stop rule left out, all from one generation",
+    )
+    parser.add_argument(
         "--peer", action="append", default=[], metavar="SPEC", help="another system; may be given again"
     )
     parser.add_argument("--no-tests", action="store_true", help="run no code that a model wrote")
@@ -104,12 +109,14 @@ def run(args: argparse.Namespace) -> int:
     """Run the bench; returns the exit status."""
     # Imported here: both halves and torch are needed only now.
     from bench.peers.base import PeerFailed
-    from bench.quality.draftline_infill import CONTEXT_VARIANTS
+    from bench.quality.draftline_infill import ABLATED, ABLATIONS, CONTEXT_VARIANTS
     from bench.quality.draftline_infill import VARIANTS as KNOWN
 
     settings = settings_from(args)
     usual = REPO_VARIANTS if args.sets == REPO else QUICK_VARIANTS if args.quick else VARIANTS
     variants = listed("--variants", args.variants or usual, (*KNOWN, *CONTEXT_VARIANTS))
+    if args.ablate:
+        variants = list(dict.fromkeys([*variants, ABLATED, *ABLATIONS]))
     each = in_each(args.numerics_list, settings)
     tasks = _tasks(args, settings.seed)
     peers = _peers(args.peer, tasks, settings)
@@ -274,12 +281,11 @@ def _gap_candidates(
     settings: Settings,
 ) -> list[Candidate[InfillTask]]:
     from bench.quality.answers import infill_candidates
-    from bench.quality.draftline_infill import CONTEXT_VARIANTS, DraftlineInfill
-    from bench.quality.draftline_infill import VARIANTS as KNOWN
+    from bench.quality.draftline_infill import ABLATIONS, CONTEXT_VARIANTS, VARIANTS, DraftlineInfill
 
+    known = {**VARIANTS, **ABLATIONS, **CONTEXT_VARIANTS}
     options = settings.completion_options()
     infills = [DraftlineInfill(decoder.runtime, options) for decoder in decoders]
-    known = {**KNOWN, **CONTEXT_VARIANTS}
     ours = [infill.candidate(known[variant]) for infill in infills for variant in variants]
     return [*ours, *(candidate for peer in peers for candidate in infill_candidates(peer))]
 

@@ -8,15 +8,20 @@ from typing import Literal, cast, get_args
 
 from bench.quality.answers import Candidate, Given
 from bench.quality.datasets import InfillTask
+from bench.quality.recordings import recorded, replay, without_stops
 from bench.quality.repo_gaps import RepoContext, RepoTask
-from inference.api import GenerationResult, StopRules, Timings
+from bench.quality.summary import WITHOUT
+from inference.api import GenerationResult, Timings
 from inference.errors import DraftlineError
+from inference.generation import Outcome
 from inference.precision import precision_of
 from inference.runtime import Runtime
+from lsp_server.completion.filters import FILTERS as ALL_FILTERS
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.pipeline import Prepared, finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion
+from lsp_server.completion.stop_policy import NAMES as STOP_POLICY
 from lsp_server.context.related import NOTHING, SOURCES
 from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
@@ -32,6 +37,9 @@ Order = Literal[
     "spm-unhealed",
 ]
 Filters = Literal["all", "none", "no-stops", "oracle"]
+
+# Everything that ``disabledFilters`` may name.
+ABLATED_NAMES = ("suffix", "max-lines", "scope", "shape", *STOP_POLICY, *ALL_FILTERS)
 
 # The same for all tasks, so that they share one KV slot.
 _URI = "quality.py"
@@ -50,22 +58,24 @@ class Variant:
             "no-stops": the text up to an end token or the length limit. "oracle": that text cut by
             `oracle_cut`, the ceiling for all stop rules.
         sources: of context beyond the window, as the setting ``contextSources``; for gaps among other files.
+        left_out: with "all": the name of a filter or stop rule that is off. All of these are answered from
+            one generation without stop rules, so their times say nothing.
     """
 
     order: Order
     filters: Filters
-
     sources: frozenset[str] = frozenset()
+    left_out: str = ""
 
     def __str__(self) -> str:
         if self.sources:
             return "+all" if self.sources == _ALL else "+" + "+".join(sorted(self.sources))
-        return f"{self.order}/{self.filters}"
+        return f"{self.order}/{WITHOUT}{self.left_out}" if self.left_out else f"{self.order}/{self.filters}"
 
     @property
     def stopped(self) -> bool:
         """Whether the stop rules are on."""
-        return self.filters in ("all", "none")
+        return self.filters in ("all", "none") and not self.left_out
 
 
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -79,6 +89,11 @@ CONTEXT_VARIANTS = {
     for variant in (Variant("line-in-middle", "all", frozenset(sources)) for sources in _SOURCES)
 }
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
+# The server's own order, with each filter and stop rule left out.
+ABLATED = "line-in-middle/all"
+ABLATIONS = {
+    str(variant): variant for variant in (Variant(ORDERS[0], "all", left_out=name) for name in ABLATED_NAMES)
+}
 
 
 class NoFillIn(DraftlineError):
@@ -90,6 +105,7 @@ class NoFillIn(DraftlineError):
 @dataclass(frozen=True)
 class _Generated:
     prepared: Prepared
+    outcome: Outcome
     result: GenerationResult
     ms: float
 
@@ -123,12 +139,16 @@ class DraftlineInfill:
 
     def _answer(self, task: InfillTask, variant: Variant) -> Given:
         generated = self._generation(task, variant)
-        result = generated.result
+        prepared, result = generated.prepared, generated.result
+        if variant.left_out:
+            prepared = self._prepare(task, variant)
+            recording = recorded(self._runtime.tokenizer, prepared.request, generated.outcome)
+            result = replay(recording, prepared.request)
         text, reason, ms = result.text, result.finish_reason.value, generated.ms
         if variant.filters == "all":
             start = time.perf_counter()
             try:
-                text = finish(generated.prepared, result).text
+                text = finish(prepared, result).text
             except NoSuggestion as none:
                 text, reason = "", getattr(none.reason, "value", none.reason)
             ms += (time.perf_counter() - start) * 1000
@@ -151,7 +171,7 @@ class DraftlineInfill:
         before = (*snapshot.lines[:line], *snapshot.lines[len(lines) - 1 :])
         self._builder.build(replace(snapshot, lines=before), Point(line, 0), options)
 
-    def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
+    def _prepare(self, task: InfillTask, variant: Variant) -> Prepared:
         lines = split_lines(task.prompt)
         cursor = Point(len(lines) - 1, len(lines[-1]))
         language = task.language if isinstance(task, RepoTask) else "python"
@@ -162,15 +182,19 @@ class DraftlineInfill:
             order=cast(PromptOrder, variant.order.removesuffix("-unhealed")),
             heal=not variant.order.endswith("unhealed"),
             context_sources=variant.sources,
+            filters_off=self._options.filters_off | ({variant.left_out} - {""}),
         )
         if options.order == "lines-in-middle":
             self._set_anchor(snapshot, lines, options)
         found = self._context.gather(task, options) if isinstance(task, RepoTask) else NOTHING
-        start = time.perf_counter()
         prepared = prepare(snapshot, cursor, self._builder, options, None, found.files, found.prefix_lines)
-        request = replace(prepared.request, document=_URI)
-        if not variant.stopped:
-            request = replace(request, stops=StopRules(token_ids=request.stops.token_ids))
+        return replace(prepared, request=replace(prepared.request, document=_URI))
+
+    def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
+        start = time.perf_counter()
+        # What is left out decides about the end only, not about the tokens.
+        prepared = self._prepare(task, replace(variant, left_out=""))
+        request = prepared.request if variant.stopped else without_stops(prepared.request)
         # Another variant has answered the same task, and its choices would be this one's drafts.
         self._runtime.generator.recycling.clear()
         outcome = self._runtime.run(request, lambda chunk: None, lambda: None)
@@ -186,7 +210,7 @@ class DraftlineInfill:
             forwards=outcome.forwards,
             timings=Timings(total=ms),
         )
-        return _Generated(prepared, result, ms)
+        return _Generated(prepared, outcome, result, ms)
 
 
 def oracle_cut(raw: str, middle: str) -> str:

@@ -10,6 +10,9 @@ from typing import Literal, NamedTuple
 from bench.quality.intervals import Interval, difference_interval, mean_interval
 from bench.records import Answer
 
+# In the name of a variant, before what it leaves out of the variant "all" of the same order.
+WITHOUT = "without:"
+
 Metric = Literal["exact", "similarity", "passed", "valid"]
 
 

@@ -7,6 +7,7 @@ from lsp_server.completion.filters.context import FilterContext
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.scope import body_indent, scope_indent
 from lsp_server.completion.shape import Shape
+from lsp_server.completion.stop_policy import below_cursor
 from lsp_server.documents.line_index import to_lf
 from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
@@ -40,6 +41,7 @@ def stop_rules(
         max_lines=None if "max-lines" in options.filters_off else options.max_lines or None,
         min_indent=_min_indent(place, shape) if scoped else None,
         first_line_scope=scoped and not place.head.strip(),
+        below=below_cursor(snapshot, cursor, options.filters_off),
     )
 
 

@@ -23,6 +23,7 @@ from bench.quality.answers import (
 from bench.quality.datasets import EditTask, InfillTask
 from bench.quality.draftline_infill import VARIANTS, DraftlineInfill, NoFillIn, oracle_cut
 from bench.quality.edit_prompt import edit_prompt
+from bench.quality.judge import Judgement, judge
 from inference.api import FinishReason, GenerationRequest
 from inference.drafting.recycling import RecyclingTable
 from inference.generation import Outcome
@@ -223,6 +224,22 @@ def test_an_edit_is_asked_as_a_chat_and_read_from_the_block() -> None:
     assert prompt.text == codec.show(prompt.ids)
     assert mode == "plain" and codec.special("<|im_end|>") in stop_ids
     assert edit_room(codec, [EDIT]) == len(prompt.ids) + limit
+
+
+def test_an_answer_is_judged_once_and_reported_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def judge_once(task: InfillTask, text: str, *, tests: bool) -> Judgement:
+        judged.append(text)
+        return judge(task, text, tests=tests)
+
+    monkeypatch.setattr("bench.quality.answers.judge", judge_once)
+    candidates = [_candidate("a", []), _candidate("b", []), _candidate("c", [], "    result = n")]
+    tasks = [LINE, replace(LINE, id="line/1")]
+    answers = list(by_turns("single-line", tasks, candidates, tests=False, pause_s=0))
+    assert sorted(judged) == sorted([LINE.middle, "    result = n"] * 2)
+    assert [each.exact for each in answers if each.system != "c"] == [True] * 4
+    assert [each.exact for each in answers if each.system == "c"] == [False] * 2
 
 
 def _candidate(name: str, log: list[str], text: str = "") -> Candidate[InfillTask]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.api import FinishReason, StopRules
+from inference.api import Below, FinishReason, StopRules
 from inference.stops import StopChecker
 
 R = FinishReason
@@ -109,6 +109,33 @@ def test_settled_text_is_never_taken_back(
         if reason is not None:
             break
         assert checker.settled >= len(settled)
+        settled = checker.text[: checker.settled]
+    if reason is None:
+        checker.finish()
+    assert checker.text.startswith(settled)
+    assert output.startswith(checker.text)
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["\n", "\n", "    ", "    ", "return x", "a_long_line", "if x:", "else:", "b", "{", ")", "# c"]
+    ),
+    max_size=24,
+).map("".join)
+
+
+@given(st.sampled_from(["", "    ", "    x"]), WORDS, WORDS, st.integers(1, 5))
+def test_settled_text_is_never_taken_back_by_what_stands_below(
+    head: str, below: str, output: str, step: int
+) -> None:
+    lines = tuple(line for line in below.split("\n") if line.strip())
+    checker = StopChecker(StopRules(below=Below(head, lines), max_lines=9))
+    settled, reason = "", None
+    for start in range(0, len(output), step):
+        reason = checker.push(output[start : start + step])
+        assert checker.text.startswith(settled)
+        if reason is not None:
+            break
         settled = checker.text[: checker.settled]
     if reason is None:
         checker.finish()
