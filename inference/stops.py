@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from inference.api import FinishReason, StopRules
 from inference.below import BelowChecker
-from inference.lines import indent_columns as indent_columns
-from inference.lines import is_distinctive as _is_distinctive
+from inference.lines import indent_columns, is_distinctive
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
@@ -27,7 +26,7 @@ class StopChecker:
         lines = [line.rstrip() for line in below.split("\n")]
         self._lines = [line for line in lines if line][:2] if not self._rest else []
         # A rest that says something is not written again by chance; a short one is the brackets' matter.
-        self._rest_stop = self._rest if _is_distinctive(self._rest) else ""
+        self._rest_stop = self._rest if is_distinctive(self._rest) else ""
         self._line_start = 0  # start of the line being written
         self._line_count = 0  # newlines so far
         self._match_at: int | None = None  # where the repeated suffix began, while not yet certain
@@ -140,7 +139,7 @@ class StopChecker:
             self._match_at = None
         if not self._line_repeats():
             return False
-        if _is_distinctive(line) or _only_closes(line) or len(self._lines) == 1:
+        if is_distinctive(line) or _only_closes(line) or len(self._lines) == 1:
             self._cut_before_line(self._line_start)
             return True
         self._match_at = self._line_start
@@ -153,7 +152,7 @@ class StopChecker:
         if self._line_start == 0:
             # It continues the cursor's line, so its indentation means nothing, and a short one
             # may be right there too.
-            return line.strip() == self._lines[0].strip() and _is_distinctive(line)
+            return line.strip() == self._lines[0].strip() and is_distinctive(line)
         if line != self._lines[0]:
             return False
         # Closing brackets repeat the suffix only if the generated text has no opener for them.

@@ -91,9 +91,8 @@ CONTEXT_VARIANTS = {
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
 # The server's own order, with each filter and stop rule left out.
 ABLATED = "line-in-middle/all"
-ABLATIONS = {
-    str(variant): variant for variant in (Variant(ORDERS[0], "all", left_out=name) for name in ABLATED_NAMES)
-}
+_ABLATED = (Variant(ORDERS[0], "all", left_out=name) for name in ABLATED_NAMES)
+ABLATIONS = {str(variant): variant for variant in _ABLATED}
 
 
 class NoFillIn(DraftlineError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from inference.stops import indent_columns
+from inference.lines import indent_columns
 from lsp_server.documents.languages import canonical
 
 # What the head of a block or of a list of arguments ends with, across the languages we parse.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from inference.stops import indent_columns
+from inference.lines import indent_columns
 from lsp_server.completion.filters.context import FilterContext
 from lsp_server.completion.filters.suffix_overlap import CLOSING
 from lsp_server.completion.scope import opens_block

@@ -8,7 +8,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from inference.stops import CLOSERS, indent_columns
+from inference.lines import indent_columns
+from inference.stops import CLOSERS
 from lsp_server.documents.grammars import parser_for
 from lsp_server.documents.languages import canonical
 from lsp_server.documents.line_index import to_lf

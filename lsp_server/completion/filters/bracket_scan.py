@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from inference.stops import CLOSERS, OPENERS, indent_columns
+from inference.lines import indent_columns
+from inference.stops import CLOSERS, OPENERS
 
 _HASH = frozenset(
     {"python", "ruby", "shellscript", "perl", "r", "elixir", "julia"}

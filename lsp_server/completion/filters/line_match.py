@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 
-from inference.stops import DISTINCTIVE, indent_columns
+from inference.lines import indent_columns
 
 # Share of the characters, without blanks, that must agree: a name or an operator may differ.
 SIMILAR = 0.85
@@ -13,11 +13,6 @@ SIMILAR = 0.85
 MIN_SIMILAR_CHARS = 12
 _BLANKS = re.compile(r"\s+")
 _TRAILING = ",;"
-
-
-def is_distinctive(line: str) -> bool:
-    """Whether a line says enough not to be written twice in a row by chance."""
-    return sum(char.isalnum() for char in line) >= DISTINCTIVE
 
 
 def folded(line: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from inference.lines import is_distinctive
 from lsp_server.completion.filters.context import FilterContext
-from lsp_server.completion.filters.line_match import is_distinctive
 
 MIN_LINES = 3
 # Of which this many say something.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from inference.lines import is_distinctive
 from lsp_server.completion.filters.context import FilterContext
-from lsp_server.completion.filters.line_match import folded, is_distinctive, same_indent
+from lsp_server.completion.filters.line_match import folded, same_indent
 
 
 def repeats_suffix(text: str, context: FilterContext) -> str | None:

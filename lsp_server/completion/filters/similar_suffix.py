@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise, takewhile
 
+from inference.lines import is_distinctive
 from lsp_server.completion.filters.context import FilterContext
-from lsp_server.completion.filters.line_match import columns, folded, is_distinctive, is_similar, same_indent
+from lsp_server.completion.filters.line_match import columns, folded, is_similar, same_indent
 
 # The model may leave out, or write anew, this many lines before it falls in step with the text below.
 MAX_SKIPPED = 3

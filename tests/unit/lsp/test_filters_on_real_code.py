@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from inference.stops import indent_columns
+from inference.lines import indent_columns
 from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.filters import FilterContext, run_filters
 from lsp_server.completion.options import CompletionOptions
