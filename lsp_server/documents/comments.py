@@ -76,6 +76,7 @@ _BY_LANGUAGE: dict[str, LineComment] = {
             "java",
             "javascript",
             "javascriptreact",
+            "json5",
             "jsonc",
             "kotlin",
             "less",
@@ -109,6 +110,8 @@ _BY_LANGUAGE: dict[str, LineComment] = {
     "fortran": LineComment("!"),
     "vb": LineComment("'"),
     "vim": LineComment('"'),
+    "viml": LineComment('"'),
+    "restructuredtext": LineComment(".."),
     "bat": LineComment("REM"),
 }
 

@@ -69,14 +69,16 @@ def built(case: dict[str, Any], codec: Any) -> BuiltPrompt:
     line = before.count("\n")
     snapshot = Snapshot.of(before + after, case.get("uri", ""), language_id=case.get("language", "python"))
     files = [ContextFile(file["path"], file["text"]) for file in case.get("context", [])]
+    tokens = case.get("context_tokens", 1500 if files else 0)
     options = CompletionOptions(
         order=case.get("order", "line-in-middle"),
         heal="heals" in case,
-        prompt_tokens=case.get("prompt_tokens", 2000),
+        prompt_tokens=case.get("prompt_tokens", 2000) + tokens,
+        context_sources=frozenset({"tabs"}),
+        context_tokens=tokens,
     )
     cursor = Point(line, len(before.rpartition("\n")[2]))
-    tokens = case.get("context_tokens", 1500 if files else 0)
-    return PromptBuilder(codec, 8192).build(snapshot, cursor, options, files, tokens)
+    return PromptBuilder(codec, 8192).build(snapshot, cursor, options, files)
 
 
 def shown(ids: tuple[int, ...], tokenizer: Tokenizer) -> str:

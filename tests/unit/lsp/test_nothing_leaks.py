@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def engine() -> FakeEngine:
 
 @pytest.fixture
 def server(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> DraftlineServer:
-    server = create_server(Settings(debounce_ms=0))
+    server = create_server(Settings(debounce_ms=0, disabled_filters=frozenset({"syntax"})))
     server.host._engine = engine
     monkeypatch.setattr(server.status, "answered", lambda *args: None)
     server.folders.set([tmp_path.as_uri()])
@@ -144,10 +145,11 @@ async def test_what_git_ignores_is_completed_but_no_source(
     (tmp_path / "sub" / ".gitignore").write_text("*.gen.py\n")
     uri = open_file(server, tmp_path / "sub" / "a.gen.py", "x = 1\n")
     assert await reason(server, uri) == "" and not engine.learned
-    server.settings = Settings(respect_gitignore=False)
+    settings = server.settings
+    server.settings = replace(settings, respect_gitignore=False)
     server.learn(uri)
     assert uri in engine.learned
-    server.settings = Settings()
+    server.settings = settings
     server.learn(uri)
     assert uri not in engine.learned
 

@@ -15,6 +15,7 @@ from inference.api import TextCodec
 from inference.tokenizer import Tokenizer
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.context.related import KeptLines
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.context_files import ContextFile
 from lsp_server.prompts.fit import fit_begin, fit_end
@@ -72,10 +73,18 @@ def test_never_over_budget(name: str, before: str, after: str, tokens: int, data
     snapshot = Snapshot.of(before + after, "file:///a/b.py", language_id="python")
     cursor = Point(len(Snapshot.of(before).lines) - 1, len(Snapshot.of(before).lines[-1]))
     cursor = snapshot.locate(cursor, "utf-32")
+    sources = data.draw(st.sets(st.sampled_from(["scope", "tabs"])))
+    kept = [KeptLines(0, 1, snapshot.lf(0, 1), 0), KeptLines(3, 4, "def f():\n", 1, verbatim=False)]
     for order in ORDERS:
-        options = CompletionOptions(order=order, prompt_tokens=tokens, max_new_tokens=64)
-        built = builder.build(snapshot, cursor, options, files, context_tokens)
-        assert len(built.ids) <= tokens + context_tokens
+        options = CompletionOptions(
+            order=order,
+            prompt_tokens=tokens,
+            max_new_tokens=64,
+            context_sources=frozenset(sources),
+            context_tokens=context_tokens,
+        )
+        built = builder.build(snapshot, cursor, options, files, kept)
+        assert len(built.ids) <= tokens
         assert len(built.ids) + built.answer <= 1024
 
 
