@@ -45,7 +45,9 @@ class Reader:
 
     def new_tokens(self, lines: list[str], line: int, column: int) -> int:
         options = CompletionOptions(prompt_tokens=TOKENS, max_new_tokens=64, order=self._order)
-        built = self._builder.build(Snapshot.of("\n".join(lines)), Point(line, column), options)
+        # Not Snapshot.of: it looks for secrets in the whole text, which the server does once.
+        snapshot = Snapshot("", 0, "", (*(line + "\n" for line in lines[:-1]), lines[-1]))
+        built = self._builder.build(snapshot, Point(line, column), options)
         assert len(built.ids) <= TOKENS
         shared = 0
         for old, new in zip(self._seen, built.ids, strict=False):
