@@ -20,6 +20,9 @@ _JUDGED: tuple[tuple[str, Callable[[Answer], float | None]], ...] = (
     ("parses", lambda answer: float(answer.valid)),
 )
 
+# Not in the table of what a filter is worth.
+_NO_WORTH = ("similarity", "first line")
+
 
 def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
     """Tables and comparisons with other systems; empty without answers."""
@@ -70,7 +73,7 @@ def _worth(answers: Sequence[Answer], sets: Sequence[str]) -> Table:
         if not both:
             continue
         changed = sum(own[item].text != without[item].text for item in both)
-        gains = [_gain(judge, own, without) for what, judge in _JUDGED if what != "similarity"]
+        gains = [_gain(judge, own, without) for what, judge in _JUDGED if what not in _NO_WORTH]
         label = f"{name} ({way.numerics})" if several else name
         rows.append((way.set, label, f"{changed} of {len(both)}", *gains))
     return Table(

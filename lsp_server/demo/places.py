@@ -70,7 +70,7 @@ SPOTS = (
     Spot(
         "a block",
         "lsp_server/context/exclusions.py",
-        "        known = self._files.get(root)\n        ",
+        "        known = self._files.get(file)\n        ",
         "if known is not None and known[:2] == stamp:\n            return known[2]",
     ),
     Spot(

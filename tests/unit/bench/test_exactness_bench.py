@@ -64,7 +64,7 @@ def test_a_sound_decoder_passes(
         assert of_cache, cache
         assert max(of_cache) > 0 or cache in ("fresh", "unrelated"), cache
         assert max(of_cache) == 0 or cache != "fresh"
-    assert max(way.widest for way in ways) == 32
+    assert max(way.widest for way in ways) > 16, "wide forwards were among them"
     assert all(way.widest <= way.limit + 1 for way in ways)
     said = capsys.readouterr().out
     assert "identical: 120 of 120 answers (100.0%) to 40 prompts; equal bits are promised here" in said
