@@ -23,6 +23,7 @@ from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.context.exclusions import Exclusions
 from lsp_server.context.gather import ContextGatherer
+from lsp_server.context.workspaces import uri_of
 from lsp_server.documents.bounds import excerpt
 from lsp_server.documents.notebook import Notebooks
 from lsp_server.documents.positions import PositionEncoding
@@ -196,7 +197,7 @@ class DraftlineServer(LanguageServer):
         """Whether a file must not be read for others: it is excluded, or git ignores it."""
         if self.exclusions.excludes(path):
             return True
-        return self.settings.respect_gitignore and self.exclusions.git_ignores(path)
+        return self.settings_of(uri_of(path)).respect_gitignore and self.exclusions.git_ignores(path)
 
     def hidden(self, uri: str) -> bool:
         """Whether a document is no source for others: git ignores it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,25 +114,30 @@ class Statistics:
         """Without a ``path`` nothing is stored."""
         self.enabled = True
         self._path = path
+        # `save` may run in a thread of its own.
+        self._lock = threading.Lock()
         self._new = Totals()
         self._times: deque[int] = deque(maxlen=WINDOW)
 
     def count(self, name: str, by: int = 1) -> None:
         """Add to one of `COUNTS`."""
         if self.enabled:
-            self._new.counts[name] = self._new.counts.get(name, 0) + by
+            with self._lock:
+                self._new.counts[name] = self._new.counts.get(name, 0) + by
 
     def answered(self, source: str, reason: str, ms: float) -> None:
         """A request was answered: with a suggestion of ``source``, or without one for ``reason``."""
         if not self.enabled:
             return
         self.count("requests")
-        if reason:
-            self._new.reasons[reason] = self._new.reasons.get(reason, 0) + 1
-        else:
+        if not reason:
             self.count("shown")
-            self._new.sources[source] = self._new.sources.get(source, 0) + 1
-            self._times.append(round(ms))
+        with self._lock:
+            if reason:
+                self._new.reasons[reason] = self._new.reasons.get(reason, 0) + 1
+            else:
+                self._new.sources[source] = self._new.sources.get(source, 0) + 1
+                self._times.append(round(ms))
 
     def generated(self, result: GenerationResult, *, prefetch: bool) -> None:
         """The engine ended an answer, wanted or not."""
@@ -151,17 +157,22 @@ class Statistics:
 
     def save(self) -> bool:
         """Add to the file, which other servers of the user may write too; False if it cannot be done now."""
-        new = Totals(self._new.counts, self._new.reasons, self._new.sources, list(self._times))
-        if self._path is None or not self.enabled or new == Totals():
-            return True
+        with self._lock:  # others go on counting meanwhile
+            new = Totals(self._new.counts, self._new.reasons, self._new.sources, list(self._times))
+            if self._path is None or not self.enabled or new == Totals():
+                return True
+            self._new = Totals()
+            self._times.clear()
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with FileLock(self._path.with_suffix(".lock"), timeout=_LOCK_SECONDS):
                 write_json(self._path, Totals.read(self._path).plus(new).to_json())
         except (DraftlineError, OSError, Timeout):
+            with self._lock:
+                times = [*new.latency_ms, *self._times]
+                self._new = new.plus(self._new)
+                self._times = deque(times, maxlen=WINDOW)
             return False
-        self._new = Totals()
-        self._times.clear()
         return True
 
 

@@ -24,7 +24,7 @@ def complete_lines(prepared: Prepared, settled: str) -> Suggestion | None:
     if found is None:
         return None
     # Once more: the filters may have moved lines to where they are alike.
-    kept = _without_repeats(found.text, head)
+    kept = _without_repeats(_as_written(found.text, whole), head)
     return place(prepared.cursor, prepared.filters, kept) if kept.strip() else None
 
 
@@ -37,6 +37,21 @@ def suggestion_in(prepared: Prepared, text: str) -> Suggestion | None:
         return finish(prepared, result)
     except NoSuggestion:
         return None
+
+
+def _as_written(text: str, written: str) -> str:
+    """``text`` up to the first line that is not one of ``written``.
+
+    A filter closes what an answer leaves open; here that is what the model has still to write.
+    """
+    if written.startswith(text):
+        return text
+    lines = text.split("\n")
+    following = iter([line.strip() for line in written.split("\n")])
+    for number, line in enumerate(map(str.strip, lines)):
+        if not any(other == line or (line and other.startswith(line)) for other in following):
+            return "\n".join(lines[:number]).rstrip()
+    return text
 
 
 def _without_repeats(text: str, head: str) -> str:

@@ -63,6 +63,11 @@ class Prefetch:
         if self.running is not None and self.running.place.snapshot.uri == uri:
             self.cancel()
 
+    def clear(self) -> None:
+        """Other settings or another model: what was asked for is worth asking for again."""
+        self.cancel()
+        self._last.clear()
+
     def _begin(self, wanted: Callable[[], Place | None]) -> None:
         self._timer = None
         if not self.enabled or self.running is not None:

@@ -101,6 +101,8 @@ class Running:
     def typed(self, place: Place) -> Typed | None:
         """What was typed since it was asked for, None if ``place`` is not on its way."""
         mine = self.place
+        if mine.snapshot.uri != place.snapshot.uri:
+            return None  # the same text, but its prompt names another file
         if mine.selected is not None or place.selected is not None or mine.options != place.options:
             return None
         return typed_since(mine.snapshot, mine.cursor, place.snapshot, place.cursor)
@@ -139,7 +141,8 @@ class Running:
         try:
             yield
         except asyncio.CancelledError:
-            self._grace = self._loop.call_later(GRACE_SECONDS, self.cancel)
+            if self._followers == 1:  # else somebody has taken over already
+                self._grace = self._loop.call_later(GRACE_SECONDS, self.cancel)
             raise
         finally:
             self._followers -= 1

@@ -105,9 +105,9 @@ class CompletionService:
         except Superseded:
             return Answer(None, Reason.SUPERSEDED, superseded=True)
         except NoSuggestion as none:
-            return Answer(None, none.reason, none.message)
+            answer = Answer(None, none.reason, none.message)
         except DraftlineError as error:
-            return Answer(None, error.code, str(error))
+            answer = Answer(None, error.code, str(error))
         finally:
             if self._tickets.get(uri) is ticket:
                 del self._tickets[uri]
@@ -173,6 +173,8 @@ class CompletionService:
         """Forget all answers, also those to come: other settings or another model make new ones."""
         self.shutdown()
         self.suggestions.clear()
+        self.prefetch.clear()
+        self._answered.clear()
 
     def shutdown(self) -> None:
         """Answer everything in flight, and stop the engine's work for it."""

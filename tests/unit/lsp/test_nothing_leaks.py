@@ -154,6 +154,17 @@ async def test_what_git_ignores_is_completed_but_no_source(
     assert uri not in engine.learned
 
 
+def test_each_folder_says_itself_whether_git_hides_files(server: DraftlineServer, tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / ".gitignore").write_text("*.gen.py\n")
+    server.folders.set([folder.as_uri() for folder in folders])
+    server.exclusions.set_roots(folders)
+    server.folders.configure(server.settings, {folders[0].as_uri(): {"respectGitignore": False}})
+    assert [server.hidden_path(folder / "a.gen.py") for folder in folders] == [False, True]
+
+
 class CountingCodec(FakeCodec):
     encoded = 0
 

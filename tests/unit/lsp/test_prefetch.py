@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from inference.api import FinishReason
 from lsp_server.completion.answer import placed
-from lsp_server.completion.prefetch import after_acceptance
+from lsp_server.completion.prefetch import AFTER_ACCEPTANCE_SECONDS, after_acceptance
 from lsp_server.completion.running import Place
 from lsp_server.documents.text import Point, Snapshot
 from tests.unit.lsp.editor import OPTIONS, URI, Editor, text_of
@@ -95,6 +97,31 @@ async def test_typing_something_else_after_a_suggestion_gives_up_the_prefetch() 
     editor.ask(0, 5)
     await editor.settle()
     assert editor.engine.generations[1].stop is not None
+
+
+async def test_a_document_with_the_same_text_does_not_join_it() -> None:
+    editor = _eager(Editor("x = ", _answers))
+    asked = editor.ask(0, 4)
+    await editor.settle()
+    await editor.write(5)
+    await asked
+    await editor.settle()
+    other = "file:///work/other.py"
+    editor.store.open(other, 1, "python", "x = first")
+    new = editor.ask(0, 9, uri=other)
+    await editor.settle()
+    assert [request.document for request in editor.engine.requests] == [URI, URI, other]
+    await editor.write(100)
+    assert text_of(await new) == "second"
+
+
+async def test_settings_that_changed_are_not_prefetched_with_what_they_were() -> None:
+    editor = _eager(Editor("x = ", _answers, free=True))
+    await editor.ask(0, 4)
+    editor.service.reset()
+    editor.type(0, 4, "first")
+    await asyncio.sleep(AFTER_ACCEPTANCE_SECONDS * 2)
+    assert len(editor.engine.requests) == 1
 
 
 async def test_closing_a_document_ends_its_prefetch() -> None:

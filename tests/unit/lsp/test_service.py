@@ -103,6 +103,18 @@ async def test_reasons_of_the_engine() -> None:
     assert (await bench.ask(0, 1)).reason == "queue-full"
 
 
+async def test_a_refusal_that_comes_after_an_edit_hides_nothing() -> None:
+    engine = FakeEngine()
+    bench = Bench("x", engine)
+    bench.service.debounce.edited(URI)
+    asked = asyncio.ensure_future(bench.ask(0, 1, debounce_ms=50))
+    await asyncio.sleep(0)
+    bench.type(0, 1, "y")
+    engine._status = EngineStatus(EngineState.LOADING)
+    answer = await asked
+    assert answer.reason == Reason.LOADING and answer.superseded
+
+
 async def test_no_fim() -> None:
     bench = Bench("x", FakeEngine(codec=FakeCodec(("<|endoftext|>",))))
     assert (await bench.ask(0, 1)).reason == Reason.NO_FIM

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from inference.api import FinishReason, GenerationResult, Timings
+from inference.weights.disk import write_json
 from lsp_server.statistics import COUNTS, FORMAT, WINDOW, Statistics, Totals
 
 
@@ -44,6 +45,35 @@ def test_two_processes_add_to_one_file(tmp_path: Path) -> None:
     assert totals.latency_ms == [12, 30]
     assert one.totals() == totals
     assert "text" not in path.read_text()
+
+
+def test_what_is_counted_while_the_file_is_written_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statistics = Statistics(tmp_path / "statistics.json")
+    statistics.answered("model", "", 1)
+
+    def write(path: Path, value: object) -> None:
+        statistics.answered("cache", "", 2)
+        write_json(path, value)
+
+    monkeypatch.setattr("lsp_server.statistics.write_json", write)
+    assert statistics.save()
+    assert statistics.totals().counts["requests"] == 2
+    assert statistics.totals().latency_ms == [1, 2]
+
+
+def test_a_file_that_cannot_be_written_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics = Statistics(tmp_path / "statistics.json")
+    statistics.answered("model", "", 1)
+
+    def write(path: Path, value: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr("lsp_server.statistics.write_json", write)
+    assert not statistics.save()
+    assert statistics.totals().counts["requests"] == 1
+    assert statistics.totals().latency_ms == [1]
 
 
 def test_the_window_of_times_is_bounded(tmp_path: Path) -> None:

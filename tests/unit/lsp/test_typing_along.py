@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from inference.api import FinishReason, GenerationResult, Timings
-from lsp_server.completion.partial import complete_lines
+from lsp_server.completion.partial import complete_lines, suggestion_in
 from lsp_server.completion.pipeline import finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion, Reason
@@ -166,6 +166,42 @@ def test_whole_lines_are_always_a_prefix_of_the_answer() -> None:
         compared += 1
         assert whole.startswith(short.text), (documents[at], text)
     assert compared > 500
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "cursor", "answer"),
+    [
+        ("python", "x = 1\n\nprint(x)\n", Point(1, 0), "call(\n    a,\n    b,\n)\ny = 2"),
+        ("javascript", "function f() {\n  \n}\n", Point(1, 2), "if (a) {\n    b();\n    c();\n  }\n  d();"),
+        ("ruby", "x = 1\n\n", Point(1, 0), "def f\n  a\n  b\nend\n"),
+    ],
+)
+def test_what_the_model_has_still_to_close_is_not_closed_early(
+    language: str, text: str, cursor: Point, answer: str
+) -> None:
+    builder = PromptBuilder(FakeCodec(), 4096)
+    prepared = prepare(Snapshot.of(text, URI, 1, language), cursor, builder, OPTIONS)
+    whole = suggestion_in(prepared, answer)
+    assert whole is not None
+    parts = [complete_lines(prepared, answer[:stop]) for stop in range(len(answer))]
+    texts = {part.text for part in parts if part is not None}
+    assert texts and all(whole.text.startswith(part) for part in texts)
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_a_late_cancel_of_the_old_request_leaves_the_new_one_alone(turns: int) -> None:
+    editor = Editor("x = ", "value")
+    old = editor.ask(0, 4)
+    await editor.settle()
+    await editor.write(1)
+    editor.ask(0, 4)
+    new = editor.ask(0, 4)
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    old.cancel()
+    await asyncio.sleep(GRACE_SECONDS * 1.5)
+    await editor.write(100)
+    assert text_of(await new) == "value" and len(editor.engine.requests) == 1
 
 
 async def test_closing_a_document_stops_its_stream() -> None:
