@@ -17,6 +17,7 @@ else:
 
 from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.filters import FILTERS, FilterContext, run_filters
+from lsp_server.completion.filters.definitions import begins_definition
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.documents.text import Point, Snapshot
@@ -139,7 +140,7 @@ def test_range_of_a_selected_entry_begins_before_the_cursor() -> None:
 
 
 def test_a_closing_tag_stays_where_it_was_opened() -> None:
-    text = 'return "<s>" + old + "</s>" + note</s>'
+    text = "return `<s>${old}</s> ${title}`"
     assert FILTERS["control"](text, FilterContext(language_id="javascript")) == text
     assert FILTERS["control"]("a = 1</s>b", FilterContext(language_id="javascript")) == "a = 1"
 
