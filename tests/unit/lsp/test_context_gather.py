@@ -408,3 +408,34 @@ def test_scope_and_imports_stand_at_the_top_of_a_cut_prefix(tmp_path: Path) -> N
     related = editor.gatherer.gather(snapshot, Point(9, 0), options)
     built = builder.build(snapshot, Point(9, 0), options, related.files, related.prefix_lines)
     assert FakeCodec().show(built.ids).startswith("<|fim_prefix|>import os\n\n\nclass Long")
+
+
+def test_a_file_that_cannot_be_read_does_not_end_the_index(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.py").write_text("odd = 1\n")
+    (tmp_path / "b.py").write_text(HELPERS)
+
+    def excluded(path: Path) -> bool:
+        if path.name == "a.py":
+            raise RuntimeError("a rule that fails")
+        return False
+
+    index = WorkspaceIndex(tmp_path, excluded)
+    index.build()
+    assert len(index) == 1 and index.lookup("Parcel", "python")
+
+
+def test_half_typed_code_does_not_change_the_lines_above_the_window(tmp_path: Path) -> None:
+    editor = Editor()
+    text = "import os\n\n\nclass Shop:\n    def first(self):\n        pass\n\n    def second(self):\n"
+    uri = editor.open(tmp_path / "main.py", text + "        a = 1\n\n\n")
+    kept = editor.gather(uri, 9, ["imports", "scope"]).prefix_lines
+    assert [each.first for each in kept] == [0, 3, 4, 7]
+    broken = Snapshot.of(text + "        a = 1\n        b = (((\n\n\n)", uri, language_id="python")
+    options = CompletionOptions(context_sources=frozenset(["imports", "scope"]))
+    assert editor.gatherer.gather(broken, Point(10, 0), options).prefix_lines == kept
+    # What they stand for has changed.
+    other = Snapshot.of("import re\n" + broken.lf(1, len(broken.lines)), uri, language_id="python")
+    again = editor.gatherer.gather(other, Point(11, 0), options).prefix_lines
+    assert again[0].text == "import re\n"
