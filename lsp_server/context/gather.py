@@ -62,17 +62,10 @@ class OpenDocuments(Protocol):
 
 @dataclass
 class _Lines:
-    """Lines of the document found at ``line`` of it; ``above`` is the document up to the last of them."""
+    """Lines of the document found for one line of it."""
 
     key: tuple[object, ...]
     kept: tuple[KeptLines, ...]
-    line: int
-    above: tuple[str, ...]
-
-    def still_there(self, snapshot: Snapshot, line: int) -> bool:
-        """Whether ``line`` is near, and what was found is where it was."""
-        near = abs(line - self.line) <= HOLD_LINES and line >= len(self.above)
-        return near and snapshot.lines[: len(self.above)] == self.above
 
 
 @dataclass
@@ -240,19 +233,12 @@ class ContextGatherer:
         kept: list[KeptLines] = []
         if line > 0 and sum(map(len, snapshot.lines)) <= MAX_CHARS:
             tree = self._trees.setdefault(snapshot.uri, SyntaxTree()).tree(snapshot)
-            unsure = tree is not None and tree.root_node.has_error
-            same = held is not None and held.kept and held.key[2:] == key[2:]
-            if held is not None and same and unsure and held.still_there(snapshot, line):
-                # Half-typed code hides definitions from the parser, and shows them again a line later.
-                held.key = key
-                return held.kept
             if "imports" in sources:
                 kept += import_lines(snapshot, line, tree)
             if "scope" in sources:
                 kept += scope_lines(snapshot, line, tree)
         found = tuple(sorted(kept, key=lambda each: each.first))
-        above = snapshot.lines[: max((each.stop for each in found), default=0)]
-        self._lines[snapshot.uri] = _Lines(key, found, line, above)
+        self._lines[snapshot.uri] = _Lines(key, found)
         return found
 
     def _pieces(self, snapshot: Snapshot, line: int, options: CompletionOptions) -> tuple[Piece, ...]:

@@ -426,16 +426,12 @@ def test_a_file_that_cannot_be_read_does_not_end_the_index(
     assert len(index) == 1 and index.lookup("Parcel", "python")
 
 
-def test_half_typed_code_does_not_change_the_lines_above_the_window(tmp_path: Path) -> None:
-    editor = Editor()
-    text = "import os\n\n\nclass Shop:\n    def first(self):\n        pass\n\n    def second(self):\n"
-    uri = editor.open(tmp_path / "main.py", text + "        a = 1\n\n\n")
-    kept = editor.gather(uri, 9, ["imports", "scope"]).prefix_lines
-    assert [each.first for each in kept] == [0, 3, 4, 7]
-    broken = Snapshot.of(text + "        a = 1\n        b = (((\n\n\n)", uri, language_id="python")
-    options = CompletionOptions(context_sources=frozenset(["imports", "scope"]))
-    assert editor.gatherer.gather(broken, Point(10, 0), options).prefix_lines == kept
-    # What they stand for has changed.
-    other = Snapshot.of("import re\n" + broken.lf(1, len(broken.lines)), uri, language_id="python")
-    again = editor.gatherer.gather(other, Point(11, 0), options).prefix_lines
-    assert again[0].text == "import re\n"
+def test_an_empty_line_behind_the_last_statement_is_in_its_function(tmp_path: Path) -> None:
+    text = "class Shop:\n    def first(self):\n        pass\n\n    def second(self):\n        a = 1\n"
+    for blanks, enclosing in (("", [0, 4]), (" " * 8, [0, 4]), (" " * 4, [0])):
+        editor = Editor()
+        uri = editor.open(tmp_path / "main.py", text + blanks + "\n\n\nx = 1\n")
+        kept = editor.gather(uri, 6, ["scope"]).prefix_lines
+        assert [each.first for each in kept if each.verbatim] == enclosing, blanks
+        # The function that the user is in is not shown as one that is complete.
+        assert [each.first for each in kept if not each.verbatim] == ([1] if len(enclosing) == 2 else [1, 4])
