@@ -21,6 +21,8 @@ from lsp_server.documents.positions import PositionEncoding, to_units
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
 from lsp_server.engine_host import EngineFactory, EngineHost, load_engine
+from lsp_server.inline_edit import routes as inline_edit_routes
+from lsp_server.inline_edit.service import EditService
 from lsp_server.load_progress import LoadProgress
 from lsp_server.parent import until_gone
 from lsp_server.rpc import DraftlineProtocol
@@ -52,6 +54,7 @@ class DraftlineServer(LanguageServer):
         self.accepted: set[str] = set()
         self.tasks: set[asyncio.Task[Any]] = set()
         self._items = 0
+        self.edits: EditService | None = None
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Errors go to the log: a popup for each would come at every key."""
@@ -146,6 +149,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline_completion)
     server.command(protocol.ACCEPTED)(_accepted)
     server.command(protocol.RESTART)(_restart)
+    server.edits = inline_edit_routes.register(server)
     return server
 
 
@@ -192,6 +196,8 @@ def _did_change(ls: DraftlineServer, params: types.DidChangeTextDocumentParams) 
 
 
 def _did_close(ls: DraftlineServer, params: types.DidCloseTextDocumentParams) -> None:
+    if ls.edits is not None:
+        ls.edits.closed(params.text_document.uri)
     ls.completion.closed(params.text_document.uri)
     ls.store.close(params.text_document.uri)
 

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     options = replace(settings.completion_options(), digest_logits=args.json)
     with clean_stdout() as out:
-        engine, load_ms = _start_engine(settings.engine_config())
+        engine, load_ms = start_engine(settings.engine_config())
         try:
             prepared = prepare(snapshot, cursor, PromptBuilder(engine.tokenizer, engine.context), options)
             result = engine.submit(prepared.request).future.result()
@@ -148,7 +148,7 @@ def locate(snapshot: Snapshot, place: Place) -> Point:
     return Point(place.line - 1, place.column - 1)
 
 
-def _start_engine(config: EngineConfig) -> tuple[TextEngine, float]:
+def start_engine(config: EngineConfig) -> tuple[TextEngine, float]:
     """A ready engine and the milliseconds its start took."""
     ended = threading.Event()
     last: list[EngineStatus] = []
