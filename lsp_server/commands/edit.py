@@ -49,6 +49,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         " unless --force is given.",
     )
     parser.add_argument("target", metavar="PATH[:START[-END]]", help="- reads the text from stdin")
+    parser.add_argument("--lines", metavar="START[-END]", help="another way to name the lines, for stdin too")
     parser.add_argument(
         "instruction", metavar="INSTRUCTION", nargs="?", help="what to change (without it, or -: from stdin)"
     )
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     """Make the edit; returns the exit status."""
     try:
         settings = settings_from(args)
-        target = parse_target(args.target)
+        target = parse_target(args.target if args.lines is None else f"{args.target}:{args.lines}")
         instruction = _instruction(args, target)
         if args.write:
             _check_writable(target)

@@ -30,12 +30,29 @@ _APPLY, _LEAVE = "Apply anyway", "Leave it"
 def register(server: DraftlineServer) -> EditService:
     """Add the routes to a server."""
     routes = _Routes(server)
-    server.feature(wire.INLINE_EDIT)(routes.inline_edit)
-    server.feature(wire.WARM_UP)(routes.warm_up)
+
+    # Functions: pygls sets attributes on handlers, which bound methods do not take.
+    async def inline_edit(ls: Any, params: Any) -> Any:
+        return await routes.inline_edit(params)
+
+    async def warm_up(ls: Any, params: Any) -> Any:
+        return await routes.warm_up(params)
+
+    def code_actions(ls: Any, params: types.CodeActionParams) -> list[types.CodeAction]:
+        return routes.code_actions(params)
+
+    async def resolve(ls: Any, params: types.CodeAction) -> types.CodeAction:
+        return await routes.resolve(params)
+
+    async def command(ls: Any, *arguments: Any) -> Any:
+        return await routes.command(*arguments)
+
+    server.feature(wire.INLINE_EDIT)(inline_edit)
+    server.feature(wire.WARM_UP)(warm_up)
     options = types.CodeActionOptions(code_action_kinds=[_KIND], resolve_provider=True)
-    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(routes.code_actions)
-    server.feature(types.CODE_ACTION_RESOLVE)(routes.resolve)
-    server.command(EDIT)(routes.command)
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)(code_actions)
+    server.feature(types.CODE_ACTION_RESOLVE)(resolve)
+    server.command(EDIT)(command)
     return routes.service
 
 

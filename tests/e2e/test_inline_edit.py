@@ -1,4 +1,4 @@
-"""Inline edits over stdio: the own request, code actions, the command; with a made-up engine and the real one."""
+"""Inline edits over stdio: the own request, code actions, the command; made-up engine and real one."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_write_keeps_mode_and_byte_order_mark(answers: Any, file: Path) -> None:
 
 
 def test_diff_and_json(answers: Any, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["edit", f"{file}:2-3", "Rename.", "--diff"]) == 0
+    assert main(["edit", str(file), "Rename.", "--diff"]) == 0
     out = capfd.readouterr().out
     assert f"+++ b/{file}\n" in out and "-    x = 1\n" in out and "+    y = 1\n" in out
     assert main(["edit", str(file), "Rename.", "--json"]) == 0
@@ -71,7 +71,7 @@ def test_stdin_for_the_text_or_the_instruction(
     answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
-    assert main(["edit", "-:1-3", "Rename."]) == 0
+    assert main(["edit", "-", "Rename.", "--lines", "1-3"]) == 0
     assert capfd.readouterr().out == CHANGED
     monkeypatch.setattr("sys.stdin", io.StringIO("Rename.\n"))
     assert main(["edit", str(file)]) == 0

@@ -22,7 +22,18 @@ from lsp_server.inline_edit.service import EditAnswer, EditOptions, EditRequest,
 from tests.fake_engine import FakeEngine
 
 URI = "file:///work/x.py"
-TEXT = "import os\n\nclass A:\n    def f(self):\n        x = 1\n        return x\n\n    def g(self):\n        pass\n"
+TEXT = """\
+import os
+
+class A:
+    def f(self):
+        x = 1
+        return x
+
+    def g(self):
+        pass
+"""
+SHOWN = "def f(self):\n    x = 1\n    return x\n"
 ANSWER = "def f(self):\n    y = 1\n    return y\n```"
 
 
@@ -70,10 +81,7 @@ async def test_an_edit() -> None:
     assert request.document == f"{URI}#edit"
     assert request.stops.strings == ("\n```",)
     first, stop = request.source_hint or (0, 0)
-    assert (
-        bench.engine.codec.decode(list(request.prompt[first:stop]))
-        == "def f(self):\n    x = 1\n    return x\n"
-    )
+    assert bench.engine.codec.decode(list(request.prompt[first:stop])) == SHOWN
 
 
 async def test_the_prompt_shows_imports_scopes_and_problems_and_ends_in_an_open_fence() -> None:
@@ -116,8 +124,8 @@ async def test_refusals(change: dict[str, Any], reason: str) -> None:
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("def f(self):\n    x = 1\n    return x\n```", "unchanged"),
-        ("I cannot help with that.", "no-code"),
+        (SHOWN + "```", "unchanged"),
+        ("Sure, I cannot help with that.", "no-code"),
         ("", "no-code"),
     ],
 )
@@ -170,9 +178,9 @@ async def test_documents_that_must_not_be_edited(tmp_path: Path) -> None:
 
 
 async def test_a_selection_over_the_context_is_refused_with_numbers() -> None:
-    bench = Bench(FakeEngine(answer=ANSWER, context=600))
+    bench = Bench(FakeEngine(answer=ANSWER, context=500))
     answer = await bench.ask()
-    assert answer.reason == "selection-too-long" and "600" in answer.message
+    assert answer.reason == "selection-too-long" and "500" in answer.message
     assert not bench.engine.requests
 
 
