@@ -276,15 +276,17 @@ class Answer:
     """One item of a quality set, answered and judged.
 
     Attributes:
-        set: "single-line", "random-span" (HumanEval-Infilling) or "edit" (EditEval).
+        set: "single-line", "random-span" (HumanEval-Infilling), "edit" (EditEval) or "repo" (real files).
         item: the task's own id.
         variant: what is compared: numerics, prompt order, filters, or a peer's trimming, as words.
         text: the answer as it would be inserted.
         exact: equals the canonical answer, blanks at both ends aside.
-        similarity: 0 .. 1, 1 - Levenshtein distance / longer length.
+        similarity: 0 .. 1, 1 - Levenshtein distance / longer length; of "repo" over the first lines.
         passed: the item's tests passed in a subprocess; None if they were not run.
         failure: "", "timeout", "memory", "syntax" or the exception's name.
         valid: prefix + text + suffix (or the edited text) parses without a syntax error.
+        first_line: the first line equals that of the canonical answer; of "repo" only.
+        prompt_tokens: of the request, where the system tells.
     """
 
     RECORD: ClassVar[str] = "answer"
@@ -302,6 +304,8 @@ class Answer:
     tokens: int | None
     ms: float
     finish_reason: str
+    first_line: bool | None = None
+    prompt_tokens: int | None = None
 
 
 @dataclass(frozen=True)

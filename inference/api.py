@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from enum import Enum
@@ -70,6 +70,23 @@ class EngineConfig:
 
 
 @dataclass(frozen=True)
+class Below:
+    """What stands below the cursor, as evidence of where a text ends; see `inference.below`.
+
+    Attributes:
+        head: the cursor's line up to the cursor.
+        lines: the next lines that are not blank, in order; the rest of the cursor's line must be blank.
+        body, unreachable, rejoins: which conclusions are drawn.
+    """
+
+    head: str
+    lines: tuple[str, ...]
+    body: bool = True
+    unreachable: bool = True
+    rejoins: bool = True
+
+
+@dataclass(frozen=True)
 class StopRules:
     """Declarative ends of a generation, checked after every token.
 
@@ -78,11 +95,14 @@ class StopRules:
         strings: ends before the first occurrence of any of these.
         suffix: the document's text after the cursor; ends where the model starts to repeat it.
         single_line: ends before the first newline.
+        finish_line: ends before the first newline if there is text before it: the cursor's line is finished,
+            and one that needs no more is followed by others.
         max_lines: ends before newline number ``max_lines`` (None: no limit).
         min_indent: ends before a later line that is indented by fewer columns and does not begin with a
             closing bracket: the scope of the cursor is left (None: no such end).
         first_line_scope: without ``min_indent``: the text's own first line sets it, as the cursor stands on
             an empty line whose indentation the model chooses.
+        below: ends where the lines below the cursor show that the text has said enough (None: no such end).
         deadline_ms: answer at the latest this long after the decode began; never changes the
             text, only where it is cut (None: no limit).
     """
@@ -94,7 +114,9 @@ class StopRules:
     max_lines: int | None = None
     min_indent: int | None = None
     first_line_scope: bool = False
+    below: Below | None = None
     deadline_ms: float | None = None
+    finish_line: bool = False
 
 
 @dataclass(frozen=True)
@@ -254,6 +276,12 @@ class Generation(Protocol):
 
     def chunks(self) -> Iterator[Chunk]:
         """Blocking iterator over the stream; ends when the future is done."""
+
+    def listen(self, callback: Callable[[Chunk], None]) -> None:
+        """Call ``callback`` with each chunk, in order and before the future is done, instead of `chunks`.
+
+        Chunks from before come at once, later ones from the engine's thread, which waits meanwhile.
+        """
 
 
 class TextEngine(Protocol):

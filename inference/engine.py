@@ -52,6 +52,7 @@ class PendingGeneration:
         self._resolved = False
         self._on_cancel = on_cancel
         self._chunks: queue.SimpleQueue[Chunk | None] = queue.SimpleQueue()
+        self._listener: Callable[[Chunk], None] | None = None
         self._reason: FinishReason | None = None
 
     def cancel(self) -> None:
@@ -63,6 +64,14 @@ class PendingGeneration:
         """The stream, ending when the request has ended. For one consumer."""
         while (chunk := self._chunks.get()) is not None:
             yield chunk
+
+    def listen(self, callback: Callable[[Chunk], None]) -> None:
+        """Call ``callback`` with each chunk in order, from here and from the worker's thread."""
+        with self._lock:
+            self._listener = callback
+            while not self._chunks.empty():
+                if (chunk := self._chunks.get()) is not None:
+                    callback(chunk)
 
     # -- for the engine
 
@@ -77,7 +86,11 @@ class PendingGeneration:
 
     def emit(self, chunk: Chunk) -> None:
         """Hand a chunk to the consumer."""
-        self._chunks.put(chunk)
+        with self._lock:  # so that none overtakes those which `listen` finds
+            if self._listener is not None:
+                self._listener(chunk)
+            else:
+                self._chunks.put(chunk)
 
     def resolve(self, result: GenerationResult | Exception) -> None:
         """End the request; later calls do nothing."""

@@ -39,3 +39,8 @@ def verified_dir() -> Path:
 def kernels_dir() -> Path:
     """Functions compiled for this machine's processor."""
     return home() / "kernels"
+
+
+def statistics_file() -> Path:
+    """Counts of how suggestions were used; nothing else."""
+    return home() / "statistics.json"

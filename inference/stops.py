@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from inference.api import FinishReason, StopRules
+from inference.below import BelowChecker
+from inference.lines import indent_columns, is_distinctive
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
 QUOTES = frozenset("\"'`")
-
-TAB_COLUMNS = 4
-
-# A line with this many letters and digits is not written twice in a row by chance.
-DISTINCTIVE = 6
 
 
 class StopChecker:
@@ -28,6 +25,8 @@ class StopChecker:
         self._rest = rest.strip()
         lines = [line.rstrip() for line in below.split("\n")]
         self._lines = [line for line in lines if line][:2] if not self._rest else []
+        # A rest that says something is not written again by chance; a short one is the brackets' matter.
+        self._rest_stop = self._rest if is_distinctive(self._rest) else ""
         self._line_start = 0  # start of the line being written
         self._line_count = 0  # newlines so far
         self._match_at: int | None = None  # where the repeated suffix began, while not yet certain
@@ -35,6 +34,7 @@ class StopChecker:
         self._quote = ""
         self._min_indent = rules.min_indent
         self._finds_scope = rules.first_line_scope and rules.min_indent is None
+        self._below = None if rules.below is None else BelowChecker(rules.below)
 
     def push(self, piece: str) -> FinishReason | None:
         """Append text; the reason if it ends here. Works character by character."""
@@ -45,18 +45,26 @@ class StopChecker:
         return None
 
     def finish(self) -> None:
-        """The generation ended for another reason; cut a last line that repeats the suffix."""
-        if self._line_repeats():
+        """The generation ended for another reason; cut what repeats the suffix at its end."""
+        if self._wrote_rest(""):
+            self.text = self.text[: -len(self._rest_stop)]
+        elif self._line_repeats():
             self._cut_before_line(self._line_start)
         elif self._match_at is not None:
             self._cut_before_line(self._match_at)
+        else:
+            self._line_shows_end()
 
     @property
     def settled(self) -> int:
         """Length of text that no later decision can take back."""
         end = len(self.text)
-        for string in self._rules.strings:
-            for size in range(min(len(string) - 1, len(self.text)), 0, -1):
+        for string, longest in (
+            *((string, len(string) - 1) for string in self._rules.strings),
+            # Whether a whole rest counts is known with the next character.
+            (self._rest_stop, len(self._rest_stop)),
+        ):
+            for size in range(min(longest, len(self.text)), 0, -1):
                 if string.startswith(self.text[-size:]):
                     end = min(end, len(self.text) - size)
                     break
@@ -66,17 +74,24 @@ class StopChecker:
             line = self.text[self._line_start :]
             if self._could_repeat(line) or not line.strip():
                 end = min(end, self._line_start)
-        if self._lines or self._min_indent is not None or self._finds_scope:
+        if self._below is not None:
+            end = min(end, self._below.settled(self._line_start))
+        if self._lines or self._min_indent is not None or self._finds_scope or self._below is not None:
             # A cut takes the blanks and blank lines before it along.
             end = len(self.text[:end].rstrip())
         return end
 
     def _push_character(self, character: str) -> FinishReason | None:
         rules = self._rules
+        if self._wrote_rest(character):
+            self.text = self.text[: -len(self._rest_stop)]
+            return FinishReason.SUFFIX
         if character == "\n":
-            if rules.single_line:
+            if rules.single_line or (rules.finish_line and not self._line_count and self.text.strip()):
                 return FinishReason.LINES
             if self._line_is_certain_repeat():
+                return FinishReason.SUFFIX
+            if self._line_shows_end():
                 return FinishReason.SUFFIX
             if rules.max_lines is not None and self._line_count + 1 >= rules.max_lines:
                 self.finish()
@@ -84,7 +99,7 @@ class StopChecker:
         elif self._leaves_scope(character):
             self._cut_before_line(self._line_start)
             return FinishReason.SCOPE
-        elif self._closes_outside(character):
+        elif self._begins_body_below(character) or self._closes_outside(character):
             return FinishReason.SUFFIX
         self.text += character
         for string in rules.strings:
@@ -124,7 +139,7 @@ class StopChecker:
             self._match_at = None
         if not self._line_repeats():
             return False
-        if _is_distinctive(line) or _only_closes(line) or len(self._lines) == 1:
+        if is_distinctive(line) or _only_closes(line) or len(self._lines) == 1:
             self._cut_before_line(self._line_start)
             return True
         self._match_at = self._line_start
@@ -137,7 +152,7 @@ class StopChecker:
         if self._line_start == 0:
             # It continues the cursor's line, so its indentation means nothing, and a short one
             # may be right there too.
-            return line.strip() == self._lines[0].strip() and _is_distinctive(line)
+            return line.strip() == self._lines[0].strip() and is_distinctive(line)
         if line != self._lines[0]:
             return False
         # Closing brackets repeat the suffix only if the generated text has no opener for them.
@@ -150,6 +165,39 @@ class StopChecker:
 
     def _cut_before_line(self, start: int) -> None:
         self.text = self.text[:start].rstrip()
+
+    # -- the rest of the cursor's line
+
+    def _wrote_rest(self, following: str) -> bool:
+        """The text ends with the rest of the cursor's line, not within a longer word; ``following`` comes
+        next, empty at the end."""
+        rest = self._rest_stop
+        if not rest or self._line_count or not self.text.endswith(rest):
+            return False
+        before = self.text[: -len(rest)][-1:]
+        return not (_is_word(before) and _is_word(rest[0])) and not (
+            _is_word(rest[-1]) and _is_word(following)
+        )
+
+    # -- what the lines below tell
+
+    def _begins_body_below(self, character: str) -> bool:
+        """The first character of a line, at which it turns out that the text has ended; it is then cut."""
+        if self._below is None or character.isspace() or self.text[self._line_start :].strip():
+            return False
+        return self._cut_at(self._below.line_begins(self.text, self._line_start, character, self._depth))
+
+    def _line_shows_end(self) -> bool:
+        """The line just completed shows that the text has ended; it is then cut."""
+        if self._below is None:
+            return False
+        return self._cut_at(self._below.line_ends(self.text, self._line_start))
+
+    def _cut_at(self, end: int | None) -> bool:
+        if end is None:
+            return False
+        self.text = self.text[:end].rstrip()
+        return True
 
     # -- brackets against the rest of the cursor's line
 
@@ -170,13 +218,8 @@ class StopChecker:
         return False
 
 
-def indent_columns(indent: str) -> int:
-    """Width of leading white space; a tab counts as four columns wherever it stands."""
-    return sum(TAB_COLUMNS if character == "\t" else 1 for character in indent)
-
-
-def _is_distinctive(line: str) -> bool:
-    return sum(character.isalnum() for character in line) >= DISTINCTIVE
+def _is_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def _only_closes(line: str) -> bool:

@@ -9,6 +9,12 @@
     a trace (the standard ``trace`` of ``initialize``, or ``$/setTrace``, is not "off"). Parameters: see
     ``TraceParams``.
 
+``draftline/statistics`` (request, client to server; no parameters)
+    How suggestions were used on this machine so far, as ``draftline doctor`` shows it: an object
+    with ``counts`` (the names in statistics.py, ``COUNTS``), ``reasons`` (requests without a suggestion, by
+    reason code), ``sources`` (suggestions by who made them, as ``source`` of the trace) and ``latencyMs``
+    (``p50`` and ``p95`` of the last few hundred suggestions, null without any). Numbers only.
+
 ``draftline.server.accepted`` (command; arguments: the item's id)
     Set as ``command`` of each item; clients run it after the user accepted the whole item.
 
@@ -27,6 +33,7 @@ from inference.api import GenerationResult
 
 STATUS = "draftline/status"
 TRACE = "draftline/trace"
+STATISTICS = "draftline/statistics"
 ACCEPTED = "draftline.server.accepted"
 RESTART = "draftline.server.restart"
 
@@ -70,7 +77,8 @@ class TraceParams:
 
     Attributes:
         version: of the document when the request came.
-        source: "model", "cache" (answered from a suggestion made before), or "none".
+        source: "model", "stream" (the answer to an earlier request, which the user has typed along), "cache"
+            (a suggestion made before), "prefetch" (one that was made before anybody asked), or "none".
         reason: as in ``StatusParams``.
         result: what the engine did, None if it was not asked; its counts and milliseconds are sent.
     """

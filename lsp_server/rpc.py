@@ -10,6 +10,8 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
 
+from lsp_server.protocol import STATISTICS
+
 _log = logging.getLogger(__name__)
 
 _PARSE_ERROR = -32700
@@ -59,6 +61,8 @@ class DraftlineProtocol(LanguageServerProtocol):
         method, id = raw.get("method"), raw.get("id")
         if method is not None and not self._in_season(method, id):
             return
+        if method == STATISTICS and raw.get("params") is None:
+            raw["params"] = {}  # pygls wants an object for a method that it does not know
         try:
             message = self.structure_message(raw)
         except JsonRpcException as error:

@@ -5,19 +5,27 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
-from pygls.uris import to_fs_path
 
+from inference import paths
 from inference.api import EngineState, EngineStatus
-from lsp_server import __version__, protocol
+from lsp_server import __version__, notebook_routes, protocol
+from lsp_server.completion.clients import ClientProfile, profile_for
+from lsp_server.completion.items import Result, build_result
+from lsp_server.completion.pipeline import Suggestion
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
 from lsp_server.context.exclusions import Exclusions
-from lsp_server.documents.positions import PositionEncoding, to_units
+from lsp_server.context.gather import ContextGatherer
+from lsp_server.documents.bounds import excerpt
+from lsp_server.documents.notebook import Notebooks
+from lsp_server.documents.positions import PositionEncoding
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
 from lsp_server.engine_host import EngineFactory, EngineHost, load_engine
@@ -27,12 +35,16 @@ from lsp_server.load_progress import LoadProgress
 from lsp_server.parent import until_gone
 from lsp_server.rpc import DraftlineProtocol
 from lsp_server.settings import SECTION, Settings, merge
+from lsp_server.statistics import Statistics
 from lsp_server.status import StatusReporter
+from lsp_server.workspace import WorkspaceFolders, path_of
 
 _log = logging.getLogger(__name__)
 
 # A client that does not answer workspace/configuration must not keep the model from loading.
 _CONFIGURATION_SECONDS = 3.0
+# Statistics that a crash may lose.
+_SAVE_SECONDS = 60.0
 
 
 class DraftlineServer(LanguageServer):
@@ -41,19 +53,35 @@ class DraftlineServer(LanguageServer):
     protocol: DraftlineProtocol
 
     def __init__(self, base: Settings, engine_factory: EngineFactory = load_engine) -> None:
-        super().__init__("draftline", __version__, protocol_cls=DraftlineProtocol)
+        super().__init__(
+            "draftline",
+            __version__,
+            protocol_cls=DraftlineProtocol,
+            notebook_document_sync=notebook_routes.SYNC,
+        )
         self.base = base
         self.settings = base
         self.initial: object = None
+        self.client = types.ClientInfo("")
         self.store = DocumentStore()
+        self.notebooks = Notebooks(self.store)
+        self.folders = WorkspaceFolders()
+        self.folder_values: dict[str, object] = {}
         self.exclusions = Exclusions()
         self.host = EngineHost(engine_factory, self.engine_changed)
-        self.completion = CompletionService(self.store, lambda: self.host.engine, lambda: self.host.status)
+        self.statistics = Statistics(paths.statistics_file())
+        self.context = ContextGatherer(self.store, self.hidden_path, lambda: self.completion.busy)
+        self.completion = CompletionService(
+            self.store, lambda: self.host.engine, lambda: self.host.status, self.statistics, self.context
+        )
+        self.completion.asking.view = self.notebooks.joined
+        self.store.on_forget = self.forget
+        self.learned: set[str] = set()
         self.status = StatusReporter(lambda params: self.protocol.notify(protocol.STATUS, params.to_json()))
         self.load_progress = LoadProgress(self.protocol)
-        self.accepted: set[str] = set()
         self.tasks: set[asyncio.Task[Any]] = set()
         self._items = 0
+        self._saved = time.monotonic()
         self.edits: EditService | None = None
 
     def report_server_error(self, error: Exception, source: Any) -> None:
@@ -69,6 +97,11 @@ class DraftlineServer(LanguageServer):
         if status.state is EngineState.FAILED:
             self.say(f"Draftline: {status.message} {status.next_step}".strip(), types.MessageType.Error)
 
+    @property
+    def profile(self) -> ClientProfile:
+        """What the client does with items."""
+        return profile_for(self.settings.client, self.client.name, self.client.version)
+
     def say(self, message: str, kind: types.MessageType) -> None:
         """Show a message to the user."""
         self.window_show_message(types.ShowMessageParams(type=kind, message=message))
@@ -77,22 +110,34 @@ class DraftlineServer(LanguageServer):
         """Take settings from ``sources``, later ones over earlier; start or restart the engine if
         what it runs has changed. While suggestions are switched off nothing is loaded."""
         settings = self.base
+        said: list[str] = []
         for values in sources:
             settings, warnings, unknown = merge(settings, values)
-            for warning in warnings:
-                self.say(warning, types.MessageType.Warning)
+            said += warnings
             if unknown:
                 _log.info("unknown settings: %s", ", ".join(unknown))
-        if settings != self.settings:
-            self.completion.suggestions.clear()
+        changed, warnings = self.folders.configure(settings, self.folder_values)
+        for warning in dict.fromkeys(said + warnings):
+            self.say(warning, types.MessageType.Warning)
+        if changed or settings != self.settings:
+            self.completion.reset()
         self.settings = settings
-        if settings.enable and self.host.config != settings.engine_config():
+        self.statistics.enabled = settings.statistics
+        self.completion.prefetch.enabled = settings.prefetch
+        if (settings.enable or self.folders.any_enabled()) and self.host.config != settings.engine_config():
             self.host.start(settings.engine_config())
 
     def next_item_id(self) -> str:
         """Identifies an item in the accepted command."""
         self._items += 1
         return f"{os.getpid()}-{self._items}"
+
+    def counted(self, answer: Answer, reason: str, began: float) -> None:
+        """Count an answer; ``began`` is when its request came."""
+        self.statistics.answered(answer.source, reason, (time.monotonic() - began) * 1000)
+        if time.monotonic() - self._saved > _SAVE_SECONDS:
+            self._saved = time.monotonic()
+            self.spawn(asyncio.to_thread(self.statistics.save))
 
     def spawn(self, coroutine: Any) -> None:
         """Run in the background; the reference keeps the task from being collected."""
@@ -101,9 +146,43 @@ class DraftlineServer(LanguageServer):
         task.add_done_callback(self.tasks.discard)
 
     def excluded(self, uri: str) -> bool:
-        """Whether a document must not be stored. Only files have a name to judge."""
-        path = to_fs_path(uri) if uri.startswith("file:") else None
-        return path is not None and self.exclusions.excludes(Path(path))
+        """Whether a document must not be stored. Only files have a name to judge; cells, their notebook's."""
+        path = path_of(self.notebooks.owner(uri))
+        return path is not None and self.exclusions.excludes(path)
+
+    def settings_of(self, uri: str) -> Settings:
+        """The settings that hold for a document."""
+        return self.folders.settings_of(self.notebooks.owner(uri), self.settings)
+
+    def open_document(self, document: types.TextDocumentItem) -> None:
+        """Follow a document or a notebook's cell."""
+        uri = document.uri
+        self.forget(uri)
+        language = str(document.language_id)
+        self.store.open(uri, document.version, language, document.text, excluded=self.excluded(uri))
+        self.context.opened(uri)
+        self.learn(uri)
+
+    def change_document(
+        self, uri: str, version: int, changes: Iterable[types.TextDocumentContentChangeEvent]
+    ) -> None:
+        """Take over edits of a document or a cell."""
+        edits = [_change(change) for change in changes]
+        self.store.change(uri, version, edits)
+        self.completion.edited(uri, edits)
+
+    def close_document(self, uri: str) -> None:
+        """Forget a document or a cell."""
+        self.forget(uri)
+        self.store.close(uri)
+
+    def forget(self, uri: str) -> None:
+        """Drop everything that was made of a document's text so far."""
+        self.completion.closed(uri)
+        self.context.closed(uri)
+        if self.edits is not None:
+            self.edits.closed(uri)
+        self.learned.discard(uri)
 
     def learn(self, uri: str) -> None:
         """Let the engine's guesses draw on a document, unless it is excluded or not to be answered for."""
@@ -112,10 +191,23 @@ class DraftlineServer(LanguageServer):
             return
         snapshot = self.store.get(uri).snapshot()
         refusal = self.refusal(snapshot)
-        if refusal is None:
-            engine.learn(uri, snapshot.lf(0, len(snapshot.lines)))
-        elif refusal is Reason.DISABLED:
-            engine.close_document(uri)
+        if refusal is None and not self.hidden(uri):
+            engine.learn(uri, excerpt(snapshot, self.store.edited_line(uri)))
+            self.learned.add(uri)
+        elif uri in self.learned:
+            self.forget(uri)
+
+    def hidden_path(self, path: Path) -> bool:
+        """Whether a file must not be read for others: it is excluded, or git ignores it."""
+        if self.exclusions.excludes(path):
+            return True
+        return self.settings.respect_gitignore and self.exclusions.git_ignores(path)
+
+    def hidden(self, uri: str) -> bool:
+        """Whether a document is no source for others: git ignores it."""
+        path = path_of(self.notebooks.owner(uri))
+        respect = self.settings_of(uri).respect_gitignore
+        return path is not None and respect and self.exclusions.git_ignores(path)
 
     def learn_all(self) -> None:
         """The same for all open documents, as rules or settings may have changed."""
@@ -124,12 +216,14 @@ class DraftlineServer(LanguageServer):
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
         """A reason not to answer for a stored document."""
-        if not self.settings.answers(snapshot.language_id):
+        settings = self.settings_of(snapshot.uri)
+        folder_off = self.folders.disabled(self.notebooks.owner(snapshot.uri), settings)
+        if folder_off or not settings.answers(snapshot.language_id):
             return Reason.DISABLED
         if self.excluded(snapshot.uri):
             # The ignore file has changed since the document was opened.
-            self.completion.closed(snapshot.uri)
             self.store.withhold(snapshot.uri, Reason.EXCLUDED)
+            self.context.rules_changed()
             return Reason.EXCLUDED
         return None
 
@@ -144,9 +238,11 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE, types.SaveOptions(include_text=False))(_did_save)
+    notebook_routes.register(server)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(_did_change_configuration)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(_did_change_folders)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline_completion)
+    server.feature(protocol.STATISTICS)(_statistics)
     server.command(protocol.ACCEPTED)(_accepted)
     server.command(protocol.RESTART)(_restart)
     server.edits = inline_edit_routes.register(server)
@@ -156,6 +252,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
 def _initialize(ls: DraftlineServer, params: types.InitializeParams) -> None:
     ls.store.encoding = _encoding(ls)
     ls.initial = params.initialization_options
+    ls.client = params.client_info or ls.client
     ls.protocol.trace = params.trace or types.TraceValue.Off
     ls.load_progress.enable(params.capabilities)
     _set_roots(ls)
@@ -173,41 +270,32 @@ async def _initialized(ls: DraftlineServer, params: types.InitializedParams) -> 
 
 def _shutdown(ls: DraftlineServer, params: Any = None) -> None:
     ls.completion.shutdown()
+    ls.context.close()
+    ls.statistics.save()
     ls.host.close()
 
 
 def _did_open(ls: DraftlineServer, params: types.DidOpenTextDocumentParams) -> None:
-    document = params.text_document
-    ls.completion.closed(document.uri)
-    ls.store.open(
-        document.uri,
-        document.version,
-        str(document.language_id),
-        document.text,
-        excluded=ls.excluded(document.uri),
-    )
-    ls.learn(document.uri)
+    ls.open_document(params.text_document)
 
 
 def _did_change(ls: DraftlineServer, params: types.DidChangeTextDocumentParams) -> None:
-    uri = params.text_document.uri
-    ls.store.change(uri, params.text_document.version, map(_change, params.content_changes))
-    ls.completion.debounce.edited(uri)
+    ls.change_document(params.text_document.uri, params.text_document.version, params.content_changes)
+    ls.context.changed(params.text_document.uri, _last_line(params.content_changes))
 
 
 def _did_close(ls: DraftlineServer, params: types.DidCloseTextDocumentParams) -> None:
-    if ls.edits is not None:
-        ls.edits.closed(params.text_document.uri)
-    ls.completion.closed(params.text_document.uri)
-    ls.store.close(params.text_document.uri)
+    ls.close_document(params.text_document.uri)
 
 
 def _did_save(ls: DraftlineServer, params: types.DidSaveTextDocumentParams) -> None:
     """What is saved is worth guessing from. Announced also because some clients save only where it is."""
     if params.text_document.uri.endswith("ignore"):  # an ignore file, perhaps
         ls.learn_all()
+        ls.context.rules_changed()
     else:
         ls.learn(params.text_document.uri)
+    ls.context.saved(params.text_document.uri)
 
 
 async def _did_change_configuration(ls: DraftlineServer, params: types.DidChangeConfigurationParams) -> None:
@@ -216,69 +304,73 @@ async def _did_change_configuration(ls: DraftlineServer, params: types.DidChange
     ls.learn_all()
 
 
-def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
+async def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
     _set_roots(ls)
+    if (asked := await _configuration(ls)) is not None:
+        ls.configure(ls.initial, asked)
     ls.learn_all()
 
 
-async def _inline_completion(
-    ls: DraftlineServer, params: types.InlineCompletionParams
-) -> list[types.InlineCompletionItem] | None:
+async def _inline_completion(ls: DraftlineServer, params: types.InlineCompletionParams) -> Result:
+    began = time.monotonic()
     uri = params.text_document.uri
     version = ls.store.version(uri)
+    profile = ls.profile
     automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
     info = params.context.selected_completion_info
     selected = None if info is None else (_point(info.range.start), _point(info.range.end), info.text)
+    settings = ls.settings_of(uri)
     try:
         answer = await ls.completion.complete(
             uri,
             _point(params.position),
-            ls.settings.completion_options(),
-            debounce_ms=ls.settings.debounce_ms if automatic else 0,
+            settings.completion_options(profile.replaces_rest),
+            debounce_ms=settings.debounce_ms if automatic and not profile.waits else 0,
+            first_line_ms=settings.first_line_ms if automatic else 0,
+            candidates=1 if automatic else settings.candidates,
             selected=selected,
             allowed=ls.refusal,
         )
     except Withheld as withheld:
         answer = Answer(None, withheld.reason)
     except asyncio.CancelledError:
+        ls.counted(Answer(None), Reason.CANCELLED.value, began)
         ls.status.answered(uri, Reason.CANCELLED.value)
         raise
     except Exception:
         _log.exception("a completion failed")
         answer = Answer(None, Reason.ERROR)
     reason = str(getattr(answer.reason, "value", answer.reason))
+    ls.counted(answer, reason, began)
     ls.status.answered(uri, reason, answer.message)
     if ls.protocol.trace != types.TraceValue.Off:
         trace = protocol.TraceParams(uri, version or 0, answer.source, reason, answer.result)
         ls.protocol.notify(protocol.TRACE, trace.to_json())
-    if answer.suggestion is None:
-        return None if answer.superseded else []
-    return [_item(ls, answer)]
+
+    def name(suggestion: Suggestion) -> str:
+        id = ls.next_item_id()
+        ls.completion.acceptance.item(id, uri, len(suggestion.text))
+        ls.context.shown(id, uri, answer.row)
+        return id
+
+    return build_result(answer, ls.store.encoding, profile, name)
 
 
 def _accepted(ls: DraftlineServer, *arguments: Any) -> None:
-    if arguments:
-        ls.accepted.add(str(arguments[0]))
-        _log.info("accepted %s", arguments[0])
+    if not arguments:
+        return
+    ls.context.accepted(str(arguments[0]))
+    if (taken := ls.completion.acceptance.accepted(str(arguments[0]))) is not None:
+        ls.completion.accepted(taken.amount, taken.characters)
+
+
+def _statistics(ls: DraftlineServer, params: Any = None) -> dict[str, Any]:
+    return ls.statistics.totals().report()
 
 
 def _restart(ls: DraftlineServer, *arguments: Any) -> None:
     ls.completion.shutdown()
     ls.host.start(ls.settings.engine_config())
-
-
-def _item(ls: DraftlineServer, answer: Answer) -> types.InlineCompletionItem:
-    suggestion = answer.suggestion
-    assert suggestion is not None
-    encoding = ls.store.encoding
-    start = to_units(answer.line, suggestion.range.start, encoding)
-    end = to_units(answer.line, suggestion.range.end, encoding)
-    return types.InlineCompletionItem(
-        insert_text=suggestion.text,
-        filter_text=suggestion.text,
-        range=types.Range(types.Position(answer.row, start), types.Position(answer.row, end)),
-        command=types.Command("Accepted", protocol.ACCEPTED, arguments=[ls.next_item_id()]),
-    )
 
 
 def _encoding(ls: DraftlineServer) -> PositionEncoding:
@@ -293,22 +385,27 @@ def _set_roots(ls: DraftlineServer) -> None:
     uris = [folder.uri for folder in ls.workspace.folders.values()]
     if not uris and ls.workspace.root_uri:
         uris = [ls.workspace.root_uri]
-    paths = [to_fs_path(uri) for uri in uris if uri.startswith("file:")]
-    ls.exclusions.set_roots([Path(path) for path in paths if path])
+    ls.folders.set(uris)
+    ls.exclusions.set_roots(ls.folders.roots)
+    ls.context.set_roots(list(ls.folders.roots))
 
 
 async def _configuration(ls: DraftlineServer) -> object:
-    """The client's settings, None if it cannot be asked or does not answer."""
+    """The client's settings, None if it cannot be asked or does not answer. Where it has several folders,
+    those of each are asked for and kept too."""
     workspace = ls.client_capabilities.workspace
     if not (workspace and workspace.configuration):
         return None
+    folders = ls.folders.uris if len(ls.folders.uris) > 1 else []
     items = [types.ConfigurationItem(section=SECTION)]
+    items += [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in folders]
     try:
         request = ls.workspace_configuration_async(types.ConfigurationParams(items=items))
         answer = await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
     except Exception as error:
         _log.warning("the client did not tell its settings: %s", error or type(error).__name__)
         return None
+    ls.folder_values = dict(zip(folders, list(answer)[1:], strict=False))
     return answer[0] if answer else None
 
 
@@ -333,6 +430,12 @@ async def _exit_with(process_id: int) -> None:
 
 def _point(position: types.Position) -> Point:
     return Point(position.line, position.character)
+
+
+def _last_line(events: Sequence[types.TextDocumentContentChangeEvent]) -> int | None:
+    """Where the last edit was, None if it was the whole text."""
+    last = events[-1] if events else None
+    return last.range.start.line if isinstance(last, types.TextDocumentContentChangePartial) else None
 
 
 def _change(event: types.TextDocumentContentChangeEvent) -> Change:

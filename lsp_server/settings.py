@@ -24,7 +24,10 @@ from inference.api import (
     default_numerics,
 )
 from inference.precision import Precision
+from lsp_server.completion.clients import CLIENTS
 from lsp_server.completion.options import CompletionOptions
+from lsp_server.context.related import SOURCES
+from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
 
 SECTION = "draftline"
 
@@ -43,12 +46,25 @@ class Settings:
         kv_numerics: how they store keys and values.
         kv_offload: MiB of main memory for those that leave a CUDA device.
         prompt_tokens: most tokens of a prompt; reading a file for the first time takes time in proportion.
+        prompt_order: in which order a prompt shows the text around the cursor.
         max_lines: lines of a suggestion, 0 for no limit.
         debounce_ms: milliseconds an automatic request waits after the last edit.
+        first_line_ms: milliseconds after which an automatic request is answered with the whole lines that
+            are there, 0 for never.
+        prefetch: ask in advance for what follows the suggestion on screen.
+        candidates: suggestions to choose from when the user asks by hand.
+        statistics: count on this machine how suggestions are used.
         disabled_languages: LSP language identifiers without suggestions.
+        respect_gitignore: files that git ignores are no source of context or guesses.
+        disabled_folders: paths or globs, relative to the workspace folder, without suggestions.
         disabled_filters: names of filters and stop rules that are left out.
+        context_sources: names of sources of context beyond the window; see `lsp_server.context.related`.
+        context_tokens: most tokens of ``prompt_tokens`` that they take together.
         allow_download: consent to fetch missing weights.
-        replace_suffix: the client replaces text after the cursor when an item's range says so.
+        replace_suffix: the client replaces text after the cursor when an item's range says so; None asks
+            the client's profile.
+        client: whose profile decides what an item holds (completion/clients.py); None finds it from
+            ``initialize``.
     """
 
     model: str = DEFAULT_MODEL
@@ -64,16 +80,26 @@ class Settings:
     prefill_chunk: int = 128
     no_cache: bool = False
     prompt_tokens: int = 1024
+    prompt_order: PromptOrder = "line-in-middle"
     max_new_tokens: int = 128
     temperature: float = 0.0
     seed: int = 0
     max_lines: int = 10
     debounce_ms: int = 30
+    first_line_ms: int = 150
+    prefetch: bool = True
+    candidates: int = 3
+    statistics: bool = True
     enable: bool = True
     disabled_languages: frozenset[str] = frozenset()
+    respect_gitignore: bool = True
+    disabled_folders: frozenset[str] = frozenset()
     disabled_filters: frozenset[str] = frozenset()
+    context_sources: frozenset[str] = frozenset({"scope", "imports"})
+    context_tokens: int = 256
     allow_download: bool = False
-    replace_suffix: bool = False
+    replace_suffix: bool | None = None
+    client: str | None = None
     kv_numerics: KvNumerics = "fp32"
     kv_offload: int = 512
 
@@ -97,17 +123,24 @@ class Settings:
             kv_offload_mb=self.kv_offload,
         )
 
-    def completion_options(self) -> CompletionOptions:
-        """The part that may differ from request to request."""
+    def completion_options(self, replaces_rest: bool = False) -> CompletionOptions:
+        """The part that may differ from request to request.
+
+        Args:
+            replaces_rest: the client's habit, which holds unless ``replace_suffix`` is given.
+        """
         return CompletionOptions(
             max_new_tokens=self.max_new_tokens,
             prompt_tokens=self.prompt_tokens,
+            order=self.prompt_order,
             max_lines=self.max_lines,
             temperature=self.temperature,
             seed=self.seed,
             use_cache=not self.no_cache,
-            replaces_rest=self.replace_suffix,
+            replaces_rest=replaces_rest if self.replace_suffix is None else self.replace_suffix,
             filters_off=self.disabled_filters,
+            context_sources=self.context_sources,
+            context_tokens=self.context_tokens,
         )
 
     def answers(self, language_id: str) -> bool:
@@ -188,6 +221,15 @@ def _names(what: str) -> Callable[[object], frozenset[str]]:
     return read
 
 
+def _names_of(*choices: str) -> Callable[[object], frozenset[str]]:
+    def read(value: object) -> frozenset[str]:
+        if isinstance(value, list) and all(item in choices for item in value):
+            return frozenset(value)
+        raise BadValue(f"a list of names of {', '.join(choices)}")
+
+    return read
+
+
 def _number(value: object) -> float:
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 5:
         return float(value)
@@ -230,14 +272,24 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "prefillChunk": ("prefill_chunk", _whole(1, 65_536)),
     "noCache": ("no_cache", _flag),
     "promptTokens": ("prompt_tokens", _whole(16, 1_048_576)),
+    "promptOrder": ("prompt_order", _one_of(*PROMPT_ORDERS)),
     "maxNewTokens": ("max_new_tokens", _whole(1, 4096)),
     "temperature": ("temperature", _number),
     "seed": ("seed", _whole(0, 2**63 - 1)),
     "maxLines": ("max_lines", _whole(0, 1000)),
     "debounceMs": ("debounce_ms", _whole(0, 5000)),
+    "firstLineMs": ("first_line_ms", _whole(0, 60_000)),
+    "prefetch": ("prefetch", _flag),
+    "candidates": ("candidates", _whole(1, 5)),
+    "statistics": ("statistics", _flag),
     "enable": ("enable", _flag),
     "disabledLanguages": ("disabled_languages", _names("language identifiers")),
+    "respectGitignore": ("respect_gitignore", _flag),
+    "disabledFolders": ("disabled_folders", _names("paths or globs")),
     "disabledFilters": ("disabled_filters", _names("names of filters")),
+    "contextSources": ("context_sources", _names_of(*SOURCES)),
+    "contextTokens": ("context_tokens", _whole(0, 1_048_576)),
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),
+    "client": ("client", _one_of(*CLIENTS)),
 }

@@ -77,6 +77,9 @@ class FakeGeneration:
         self.stop: FinishReason | None = None
         self.steps = 0
         self._future: Future[GenerationResult] = Future()
+        self._lock = threading.Lock()
+        self._said: list[Chunk] = []
+        self._listener: Callable[[Chunk], None] | None = None
 
     @property
     def future(self) -> Future[GenerationResult]:
@@ -88,9 +91,49 @@ class FakeGeneration:
     def chunks(self) -> Iterator[Chunk]:
         yield Chunk(self._future.result().text, ())
 
+    def listen(self, callback: Callable[[Chunk], None]) -> None:
+        with self._lock:
+            self._listener = callback
+            for chunk in self._said:
+                callback(chunk)
+            self._said.clear()
+
+    def say(self, text: str) -> None:
+        """Hand out text that became final."""
+        with self._lock:
+            if self._listener is None:
+                self._said.append(Chunk(text, ()))
+            else:
+                self._listener(Chunk(text, ()))
+
+
+class Pace:
+    """Lets an engine write so many characters and no more, until it is allowed to go on."""
+
+    def __init__(self) -> None:
+        self._free = 0
+        self._changed = threading.Condition()
+
+    def allow(self, characters: int) -> None:
+        """Let it write some more."""
+        with self._changed:
+            self._free += characters
+            self._changed.notify_all()
+
+    def wait(self, ended: Callable[[], bool]) -> None:
+        """Take the permission for one character, or return because the answer has ``ended``."""
+        with self._changed:
+            while not self._free and not ended():
+                self._changed.wait(0.005)
+            if self._free:
+                self._free -= 1
+
 
 class FakeEngine:
-    """Answers every request with ``answer`` (a text, or a function of the prompt as text)."""
+    """Answers every request with ``answer`` (a text, or a function of the prompt as text).
+
+    With a ``pace`` it writes what the test allows it to write; otherwise a character each ``step_seconds``.
+    """
 
     def __init__(
         self,
@@ -103,6 +146,7 @@ class FakeEngine:
         codec: FakeCodec | None = None,
         context: int = 4096,
         fail: bool = False,
+        pace: Pace | None = None,
     ) -> None:
         self.config = config or EngineConfig()
         self.codec = codec or FakeCodec()
@@ -114,6 +158,7 @@ class FakeEngine:
         self._load_seconds = load_seconds
         self._context = context
         self._fail = fail
+        self._pace = pace
         self._on_status = on_status or (lambda status: None)
         self._status = EngineStatus(EngineState.STARTING)
         self._closed = threading.Event()
@@ -194,9 +239,17 @@ class FakeEngine:
             if len(text) >= request.max_new_tokens:
                 reason = FinishReason.LENGTH
                 break
-            time.sleep(self._step_seconds)
+            if self._pace is not None:
+                self._pace.wait(lambda: generation.stop is not None or self._closed.is_set())
+                if generation.stop is not None or self._closed.is_set():
+                    generation.cancel()
+                    reason = generation.stop or FinishReason.CANCELLED
+                    break
+            else:
+                time.sleep(self._step_seconds)
             generation.steps += 1
             text += char
+            generation.say(char)
         ids = tuple(self.codec.encode(text))
         generation.future.set_result(
             GenerationResult(text, ids, reason, len(request.prompt), 0, 0, 0, len(ids), Timings())

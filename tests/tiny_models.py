@@ -7,6 +7,7 @@ the same bytes. Only numpy, safetensors and tokenizers are needed.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,8 +117,8 @@ if __name__ == "__main__":
 '''
 
 
-def make_tokenizer() -> Tokenizer:
-    """A byte-level BPE tokenizer of exactly VOCAB_SIZE tokens with the specials of Qwen2.5-Coder."""
+def make_tokenizer(added_tokens: Sequence[tuple[str, bool]] = QWEN_ADDED_TOKENS) -> Tokenizer:
+    """A byte-level BPE tokenizer of exactly VOCAB_SIZE tokens, by default with Qwen2.5-Coder's specials."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -128,13 +129,13 @@ def make_tokenizer() -> Tokenizer:
     )
     tokenizer.decoder = decoders.ByteLevel(add_prefix_space=False, use_regex=False)
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCAB_SIZE - len(QWEN_ADDED_TOKENS),
+        vocab_size=VOCAB_SIZE - len(added_tokens),
         min_frequency=1,
         show_progress=False,
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
     )
     tokenizer.train_from_iterator([_CODE], trainer)
-    for spelling, special in QWEN_ADDED_TOKENS:
+    for spelling, special in added_tokens:
         added = AddedToken(spelling, normalized=False, special=special)
         (tokenizer.add_special_tokens if special else tokenizer.add_tokens)([added])
     assert tokenizer.get_vocab_size() == VOCAB_SIZE, tokenizer.get_vocab_size()

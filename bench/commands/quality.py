@@ -28,6 +28,7 @@ from bench.commands.common import (
 from inference.api import NUMERICS
 from inference.errors import DraftlineError
 from inference.openmp import import_torch
+from lsp_server.commands.progress import TerminalProgress
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -37,14 +38,17 @@ if TYPE_CHECKING:
     from bench.quality.datasets import EditTask, InfillTask
 
 SINGLE_LINE, RANDOM_SPAN, EDIT = SETS = ("single-line", "random-span", "edit")
+REPO = "repo"
 COUNT = 100
-QUICK_COUNTS = {SINGLE_LINE: 8, RANDOM_SPAN: 8, EDIT: 2}
+QUICK_COUNTS = {SINGLE_LINE: 8, RANDOM_SPAN: 8, EDIT: 2, REPO: 4}
 # For each set; a task that was begun is answered.
 QUICK_SECONDS = 12.0
 VARIANTS = (
     "line-in-middle/all,line-in-middle/none,line-in-middle/no-stops,line-in-middle/oracle,"
-    "line-in-middle-unhealed/all,psm/all,psm-unhealed/all"
+    "line-in-middle-unhealed/all,lines-in-middle/all,psm/all,psm-unhealed/all,spm/all,spm-unhealed/all"
 )
+# For the set "repo": each source of context against none.
+REPO_VARIANTS = "line-in-middle/all,+scope,+imports,+definitions,+recent,+tabs"
 # One generation for each task: the other variants decode it again, some to the length limit.
 QUICK_VARIANTS = "line-in-middle/all,line-in-middle/none"
 
@@ -62,15 +66,30 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         " --no-tests leaves them out.",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help=f"the files of tasks (${DATA_VARIABLE})")
-    parser.add_argument("--sets", metavar="LIST", default=",".join(SETS), help=f"of {', '.join(SETS)} (all)")
+    parser.add_argument(
+        "--sets",
+        metavar="LIST",
+        default=",".join(SETS),
+        help=f"of {', '.join(SETS)} (these), and {REPO}: gaps in real files, judged by text alone",
+    )
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--repo", type=Path, metavar="PATH", help=f"files for {REPO} (Python's own library)")
+    source.add_argument("--corpus", metavar="NAME[,NAME]", help=f"pinned public sources for {REPO}")
     parser.add_argument(
         "--count", type=int, default=COUNT, metavar="N", help=f"tasks of each set, drawn by --seed ({COUNT})"
     )
     parser.add_argument(
         "--variants",
         metavar="LIST",
-        help="Draftline's ways to fill a gap: a prompt order (psm, line-in-middle), a slash, and the filters"
-        f" (all, none, no-stops, oracle) ({VARIANTS})",
+        help="Draftline's ways to fill a gap: a prompt order (psm, spm, line-in-middle,"
+        " lines-in-middle, or with -unhealed), a slash, and the filters"
+        f" (all, none, no-stops, oracle) ({VARIANTS}); for {REPO} also + and sources of context"
+        f" ({REPO_VARIANTS})",
+    )
+    parser.add_argument(
+        "--ablate",
+        action="store_true",
+        help="also answer with each filter and stop rule left out, all from one generation",
     )
     parser.add_argument(
         "--peer", action="append", default=[], metavar="SPEC", help="another system; may be given again"
@@ -90,11 +109,14 @@ def run(args: argparse.Namespace) -> int:
     """Run the bench; returns the exit status."""
     # Imported here: both halves and torch are needed only now.
     from bench.peers.base import PeerFailed
+    from bench.quality.draftline_infill import ABLATED, ABLATIONS, CONTEXT_VARIANTS
     from bench.quality.draftline_infill import VARIANTS as KNOWN
 
     settings = settings_from(args)
-    chosen = args.variants or (QUICK_VARIANTS if args.quick else VARIANTS)
-    variants = listed("--variants", chosen, tuple(KNOWN))
+    usual = REPO_VARIANTS if args.sets == REPO else QUICK_VARIANTS if args.quick else VARIANTS
+    variants = listed("--variants", args.variants or usual, (*KNOWN, *CONTEXT_VARIANTS))
+    if args.ablate:
+        variants = list(dict.fromkeys([*variants, ABLATED, *ABLATIONS]))
     each = in_each(args.numerics_list, settings)
     tasks = _tasks(args, settings.seed)
     peers = _peers(args.peer, tasks, settings)
@@ -124,14 +146,39 @@ def _tasks(args: argparse.Namespace, seed: int) -> _Tasks:
     from bench.quality.datasets import WHERE_FROM, load_edits, load_random_span, load_single_line, subset
 
     check_count("--count", args.count)
-    sets = listed("--sets", args.sets, SETS)
+    sets = listed("--sets", args.sets, (*SETS, REPO))
+    counts = {
+        name: min(args.count, most) if args.quick else args.count for name, most in QUICK_COUNTS.items()
+    }
+    repo = {REPO: _repo_tasks(args, counts[REPO], seed)} if REPO in sets else {}
+    if sets == [REPO]:
+        return _Tasks(repo, [])
     directory = data_directory(args.data)
     if directory is None:
         raise WrongUsage(f"give the tasks' directory with --data DIR or in ${DATA_VARIABLE}. {WHERE_FROM}")
-    counts = {name: min(args.count, QUICK_COUNTS[name]) if args.quick else args.count for name in SETS}
     loaders = {SINGLE_LINE: load_single_line, RANDOM_SPAN: load_random_span}
     gaps = {name: subset(loaders[name](directory), counts[name], seed) for name in sets if name in loaders}
-    return _Tasks(gaps, subset(load_edits(directory), counts[EDIT], seed) if EDIT in sets else [])
+    return _Tasks({**gaps, **repo}, subset(load_edits(directory), counts[EDIT], seed) if EDIT in sets else [])
+
+
+def _repo_tasks(args: argparse.Namespace, count: int, seed: int) -> list[InfillTask]:
+    """Gaps of real files, as many from each corpus."""
+    from bench.corpora import fetch
+    from bench.places import default_corpus
+    from bench.quality.repo_gaps import load_repo
+
+    if args.corpus is not None:
+        with TerminalProgress() as progress:
+            roots = [fetch(name, progress) for name in dict.fromkeys(args.corpus.split(","))]
+    else:
+        roots = [args.repo or default_corpus()]
+        if not roots[0].is_dir():
+            raise WrongUsage(f"--repo {roots[0]} is not a directory")
+    tasks: list[InfillTask] = []
+    for number, root in enumerate(roots):
+        share = count // len(roots) + (number < count % len(roots))
+        tasks += load_repo(root, share, seed) if share else []
+    return tasks
 
 
 def _run(
@@ -167,18 +214,19 @@ def _run(
     for peer in everybody:
         systems[peer.name] = {**systems.get(peer.name, {}), **peer.describe()}
     journal, path = begin(args, options, systems)
-    ask = partial(by_turns, tests=not args.no_tests, seconds=QUICK_SECONDS if args.quick else None)
+    ask = partial(by_turns, seconds=QUICK_SECONDS if args.quick else None)
     failure: Exception | None = None
     with journal, stoppable() as steps:
         try:
             for name, gaps in tasks.gaps.items():
-                steps.begin(name, len(gaps) * len(gap_candidates))
-                for answer in ask(name, gaps, gap_candidates):
+                candidates = _suiting(name, gap_candidates)
+                steps.begin(name, len(gaps) * len(candidates))
+                for answer in ask(name, gaps, candidates, tests=not args.no_tests and name != REPO):
                     journal.add(answer)
                     steps.advance()
             if tasks.edits:
                 steps.begin(EDIT, len(tasks.edits) * len(edit_candidates))
-                for answer in ask(EDIT, tasks.edits, edit_candidates):
+                for answer in ask(EDIT, tasks.edits, edit_candidates, tests=not args.no_tests):
                     journal.add(answer)
                     steps.advance()
         except (PeerFailed, DraftlineError) as error:
@@ -233,13 +281,18 @@ def _gap_candidates(
     settings: Settings,
 ) -> list[Candidate[InfillTask]]:
     from bench.quality.answers import infill_candidates
-    from bench.quality.draftline_infill import VARIANTS as KNOWN
-    from bench.quality.draftline_infill import DraftlineInfill
+    from bench.quality.draftline_infill import ABLATIONS, CONTEXT_VARIANTS, VARIANTS, DraftlineInfill
 
+    known = {**VARIANTS, **ABLATIONS, **CONTEXT_VARIANTS}
     options = settings.completion_options()
     infills = [DraftlineInfill(decoder.runtime, options) for decoder in decoders]
-    ours = [infill.candidate(KNOWN[variant]) for infill in infills for variant in variants]
+    ours = [infill.candidate(known[variant]) for infill in infills for variant in variants]
     return [*ours, *(candidate for peer in peers for candidate in infill_candidates(peer))]
+
+
+def _suiting(set_name: str, candidates: Sequence[Candidate[InfillTask]]) -> list[Candidate[InfillTask]]:
+    """Those that answer a set: a task of one file alone has no context to be given."""
+    return [each for each in candidates if set_name == REPO or not each.variant.startswith("+")]
 
 
 def _edit_candidates(

@@ -226,6 +226,7 @@ class LspEditor:
         }
         # A server that sends no trace is taken to have asked a model for what it shows.
         source = trace.get("source", "model" if items else "none")
+        source = {"stream": "model", "prefetch": "cache"}.get(source, source)
         if answer is None:
             return Reply("superseded", "", column, column, ms, source, reason, **counts)
         if not items:
@@ -330,6 +331,8 @@ class _Client(LanguageClient):
 
 def draftline_editor(facts: dict[str, Any], settings: dict[str, Any]) -> LspEditor:
     """Draftline's own server, started with this Python."""
+    # What is measured is no use that the user made of it.
+    settings = {**settings, "statistics": False}
     return LspEditor("draftline", [sys.executable, "-m", "lsp_server", "lsp"], facts, settings)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from bench.peers.base import PAUSE_S, Decoder, Prompt
 from bench.quality.datasets import EditTask, InfillTask
 from bench.quality.edit_prompt import answer_limit, edit_prompt, edit_prompt_text, extract_code
-from bench.quality.judge import judge
+from bench.quality.judge import Judgement, judge
 from bench.records import Answer
 from inference.api import TextCodec
 
@@ -65,6 +65,7 @@ class Given:
     ms: float
     tokens: int | None
     finish_reason: str = ""
+    prompt_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -149,15 +150,20 @@ def by_turns(
         if number and seconds is not None and time.monotonic() - began > seconds:
             return
         first = number % len(candidates)
+        judged: dict[str, Judgement] = {}  # many candidates give the same answer
         for candidate in (*candidates[first:], *candidates[:first]):
             if candidate.system != before:
                 time.sleep(pause_s)
                 before = candidate.system
-            yield _judged(set_name, task, candidate, candidate.answer(task), tests)
+            given = candidate.answer(task)
+            if given.text not in judged:
+                judged[given.text] = judge(task, given.text, tests=tests)
+            yield _answer(set_name, task, candidate, given, judged[given.text])
 
 
-def _judged(set_name: str, task: Task, candidate: Candidate[Task], given: Given, tests: bool) -> Answer:
-    judgement = judge(task, given.text, tests=tests)
+def _answer(
+    set_name: str, task: Task, candidate: Candidate[Task], given: Given, judgement: Judgement
+) -> Answer:
     return Answer(
         system=candidate.system,
         set=set_name,
@@ -173,4 +179,6 @@ def _judged(set_name: str, task: Task, candidate: Candidate[Task], given: Given,
         tokens=given.tokens,
         ms=given.ms,
         finish_reason=given.finish_reason,
+        first_line=judgement.first_line,
+        prompt_tokens=given.prompt_tokens,
     )

@@ -4,26 +4,47 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from bench.quality.answers import Candidate, Given
 from bench.quality.datasets import InfillTask
-from inference.api import GenerationResult, StopRules, Timings
+from bench.quality.recordings import recorded, replay, without_stops
+from bench.quality.repo_gaps import RepoContext, RepoTask
+from bench.quality.summary import WITHOUT
+from inference.api import GenerationResult, Timings
 from inference.errors import DraftlineError
+from inference.generation import Outcome
 from inference.precision import precision_of
 from inference.runtime import Runtime
+from lsp_server.completion.filters import FILTERS as ALL_FILTERS
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.pipeline import Prepared, finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion
+from lsp_server.completion.stop_policy import NAMES as STOP_POLICY
+from lsp_server.context.related import NOTHING, SOURCES
 from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
+from lsp_server.prompts.order import PromptOrder
 
-Order = Literal["line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed"]
+Order = Literal[
+    "line-in-middle",
+    "line-in-middle-unhealed",
+    "lines-in-middle",
+    "psm",
+    "psm-unhealed",
+    "spm",
+    "spm-unhealed",
+]
 Filters = Literal["all", "none", "no-stops", "oracle"]
+
+# Everything that ``disabledFilters`` may name.
+ABLATED_NAMES = ("suffix", "max-lines", "scope", "shape", *STOP_POLICY, *ALL_FILTERS)
 
 # The same for all tasks, so that they share one KV slot.
 _URI = "quality.py"
+# What stands behind the middle marker in "lines-in-middle" is between none and twice as many lines.
+TYPED_LINES = 4
 
 
 @dataclass(frozen=True)
@@ -31,28 +52,47 @@ class Variant:
     """What is changed about the server's way to an answer.
 
     Attributes:
-        order: of the prompt: with the cursor's line behind the middle marker, as the server; or prefix,
-            suffix, middle. With token healing, as the server, or without.
+        order: of the prompt (`PromptOrder`), with token healing, as the server, or without. With
+            "lines-in-middle" the last `TYPED_LINES` lines before the cursor's were typed since the anchor.
         filters: "all": as the server. "none": the engine's text with its stop rules, without the filters.
             "no-stops": the text up to an end token or the length limit. "oracle": that text cut by
             `oracle_cut`, the ceiling for all stop rules.
+        sources: of context beyond the window, as the setting ``contextSources``; for gaps among other files.
+        left_out: with "all": the name of a filter or stop rule that is off. All of these are answered from
+            one generation without stop rules, so their times say nothing.
     """
 
     order: Order
     filters: Filters
+    sources: frozenset[str] = frozenset()
+    left_out: str = ""
 
     def __str__(self) -> str:
-        return f"{self.order}/{self.filters}"
+        if self.sources:
+            return "+all" if self.sources == _ALL else "+" + "+".join(sorted(self.sources))
+        return f"{self.order}/{WITHOUT}{self.left_out}" if self.left_out else f"{self.order}/{self.filters}"
 
     @property
     def stopped(self) -> bool:
         """Whether the stop rules are on."""
-        return self.filters in ("all", "none")
+        return self.filters in ("all", "none") and not self.left_out
 
 
-ORDERS: tuple[Order, ...] = ("line-in-middle", "line-in-middle-unhealed", "psm", "psm-unhealed")
+ORDERS: tuple[Order, ...] = get_args(Order)
 FILTERS: tuple[Filters, ...] = ("all", "none", "no-stops", "oracle")
+# Nothing was accepted before a gap, so that source gives nothing.
+_ALL = frozenset(SOURCES) - {"accepted"}
+_SOURCES = ({"scope"}, {"imports"}, {"scope", "imports"}, {"definitions"}, {"recent"}, {"tabs"}, _ALL)
+# The server's way to an answer with more context.
+CONTEXT_VARIANTS = {
+    str(variant): variant
+    for variant in (Variant("line-in-middle", "all", frozenset(sources)) for sources in _SOURCES)
+}
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
+# The server's own order, with each filter and stop rule left out.
+ABLATED = "line-in-middle/all"
+_ABLATED = (Variant(ORDERS[0], "all", left_out=name) for name in ABLATED_NAMES)
+ABLATIONS = {str(variant): variant for variant in _ABLATED}
 
 
 class NoFillIn(DraftlineError):
@@ -64,6 +104,7 @@ class NoFillIn(DraftlineError):
 @dataclass(frozen=True)
 class _Generated:
     prepared: Prepared
+    outcome: Outcome
     result: GenerationResult
     ms: float
 
@@ -87,7 +128,8 @@ class DraftlineInfill:
                 "Choose a code model, or only the edits with --sets edit.",
             )
         self._task: InfillTask | None = None
-        self._generated: dict[tuple[Order, bool], _Generated] = {}
+        self._generated: dict[tuple[Order, bool, frozenset[str]], _Generated] = {}
+        self._context = RepoContext()
 
     def candidate(self, variant: Variant) -> Candidate[InfillTask]:
         """This model in one variant."""
@@ -96,42 +138,62 @@ class DraftlineInfill:
 
     def _answer(self, task: InfillTask, variant: Variant) -> Given:
         generated = self._generation(task, variant)
-        result = generated.result
+        prepared, result = generated.prepared, generated.result
+        if variant.left_out:
+            prepared = self._prepare(task, variant)
+            recording = recorded(self._runtime.tokenizer, prepared.request, generated.outcome)
+            result = replay(recording, prepared.request)
         text, reason, ms = result.text, result.finish_reason.value, generated.ms
         if variant.filters == "all":
             start = time.perf_counter()
             try:
-                text = finish(generated.prepared, result).text
+                text = finish(prepared, result).text
             except NoSuggestion as none:
                 text, reason = "", getattr(none.reason, "value", none.reason)
             ms += (time.perf_counter() - start) * 1000
         elif variant.filters == "oracle":
             text = oracle_cut(text, task.middle)
-        return Given(text, ms, len(result.token_ids), reason)
+        return Given(text, ms, len(result.token_ids), reason, result.prompt_tokens)
 
     def _generation(self, task: InfillTask, variant: Variant) -> _Generated:
         if task is not self._task:
             self._task = task
             self._generated.clear()
-        key = (variant.order, variant.stopped)
+        key = (variant.order, variant.stopped, variant.sources)
         if key not in self._generated:
             self._generated[key] = self._generate(task, variant)
         return self._generated[key]
 
-    def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
+    def _set_anchor(self, snapshot: Snapshot, lines: list[str], options: CompletionOptions) -> None:
+        """Build the prompt of the moment before the last lines were typed."""
+        line = max(0, len(lines) - 1 - TYPED_LINES)
+        before = (*snapshot.lines[:line], *snapshot.lines[len(lines) - 1 :])
+        self._builder.build(replace(snapshot, lines=before), Point(line, 0), options)
+
+    def _prepare(self, task: InfillTask, variant: Variant) -> Prepared:
         lines = split_lines(task.prompt)
         cursor = Point(len(lines) - 1, len(lines[-1]))
-        snapshot = Snapshot.of(task.prompt + task.suffix, _URI, language_id="python")
+        language = task.language if isinstance(task, RepoTask) else "python"
+        # An anchor belongs to one text.
+        snapshot = Snapshot.of(task.prompt + task.suffix, f"{_URI}#{task.id}", language_id=language)
         options = replace(
             self._options,
-            line_in_middle=variant.order.startswith("line-in-middle"),
+            order=cast(PromptOrder, variant.order.removesuffix("-unhealed")),
             heal=not variant.order.endswith("unhealed"),
+            context_sources=variant.sources,
+            filters_off=self._options.filters_off | ({variant.left_out} - {""}),
         )
+        if options.order == "lines-in-middle":
+            self._set_anchor(snapshot, lines, options)
+        found = self._context.gather(task, options) if isinstance(task, RepoTask) else NOTHING
+        prepared = prepare(snapshot, cursor, self._builder, options, None, found.files, found.prefix_lines)
+        return replace(prepared, request=replace(prepared.request, document=_URI))
+
+    def _generate(self, task: InfillTask, variant: Variant) -> _Generated:
         start = time.perf_counter()
-        prepared = prepare(snapshot, cursor, self._builder, options)
-        request = prepared.request
-        if not variant.stopped:
-            request = replace(request, stops=StopRules(token_ids=request.stops.token_ids))
+        # What is left out decides about the end only, not about the tokens.
+        prepared = self._prepare(task, replace(variant, left_out=""))
+        request = prepared.request if variant.stopped else without_stops(prepared.request)
         # Another variant has answered the same task, and its choices would be this one's drafts.
         self._runtime.generator.recycling.clear()
         outcome = self._runtime.run(request, lambda chunk: None, lambda: None)
@@ -147,7 +209,7 @@ class DraftlineInfill:
             forwards=outcome.forwards,
             timings=Timings(total=ms),
         )
-        return _Generated(prepared, result, ms)
+        return _Generated(prepared, outcome, result, ms)
 
 
 def oracle_cut(raw: str, middle: str) -> str:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.quality.datasets import EditTask, InfillTask
+from bench.quality.repo_gaps import RepoTask
 from bench.quality.sandbox import run_program
+from lsp_server.documents.syntax import parser_for
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,7 @@ class Judgement:
     """The fields of the same names in ``bench.records.Answer``.
 
     Blanks at both ends count neither for ``exact`` nor for ``similarity``, so what is exact has similarity 1.
+    For a `RepoTask` ``similarity`` compares the first lines.
     """
 
     exact: bool
@@ -25,10 +28,13 @@ class Judgement:
     passed: bool | None
     failure: str
     valid: bool
+    first_line: bool | None = None
 
 
 def judge(task: InfillTask | EditTask, text: str, *, tests: bool) -> Judgement:
     """Judge ``text`` as the answer to a task; ``tests``: also run the task's own."""
+    if isinstance(task, RepoTask):
+        return _judge_by_text(task, text)
     if isinstance(task, InfillTask):
         canonical, valid = task.middle, parses(task.whole(text))
     else:
@@ -42,6 +48,24 @@ def judge(task: InfillTask | EditTask, text: str, *, tests: bool) -> Judgement:
         failure=failure,
         valid=valid,
     )
+
+
+def _judge_by_text(task: RepoTask, text: str) -> Judgement:
+    first, canonical = (whole.strip().split("\n")[0].strip() for whole in (text, task.middle))
+    return Judgement(
+        exact=is_exact(text, task.middle),
+        similarity=similarity(first, canonical),
+        passed=None,
+        failure="",
+        valid=not has_errors(task.whole(text), task.language),
+        first_line=first == canonical,
+    )
+
+
+def has_errors(source: str, language: str) -> bool:
+    """Whether a tree-sitter grammar finds a syntax error; never for a language without one."""
+    parser = parser_for(language)
+    return parser is not None and parser.parse(source.encode("utf-8", "replace")).root_node.has_error
 
 
 def is_exact(text: str, canonical: str) -> bool:

@@ -10,6 +10,9 @@ from typing import Literal, NamedTuple
 from bench.quality.intervals import Interval, difference_interval, mean_interval
 from bench.records import Answer
 
+# In the name of a variant, before what it leaves out of the variant "all" of the same order.
+WITHOUT = "without:"
+
 Metric = Literal["exact", "similarity", "passed", "valid"]
 
 
@@ -31,6 +34,7 @@ class Row:
         exact, passed, valid: shares 0 .. 1; similarity: mean. ``passed`` is pass@1 over the answers whose
             tests were run, None if none were.
         ms: median.
+        first_line: share, None where it was not judged; prompt_tokens: mean, None where not told.
     """
 
     way: Way
@@ -40,6 +44,8 @@ class Row:
     passed: Interval | None
     valid: Interval
     ms: float
+    first_line: Interval | None = None
+    prompt_tokens: float | None = None
 
 
 def summarise(answers: Iterable[Answer]) -> list[Row]:
@@ -70,6 +76,8 @@ def _by_way(answers: Iterable[Answer]) -> dict[Way, dict[str, Answer]]:
 
 
 def _row(way: Way, answers: list[Answer]) -> Row:
+    first = [float(answer.first_line) for answer in answers if answer.first_line is not None]
+    prompts = [answer.prompt_tokens for answer in answers if answer.prompt_tokens is not None]
     tested = [float(answer.passed) for answer in answers if answer.passed is not None]
     return Row(
         way=way,
@@ -79,6 +87,8 @@ def _row(way: Way, answers: list[Answer]) -> Row:
         passed=mean_interval(tested) if tested else None,
         valid=mean_interval([answer.valid for answer in answers]),
         ms=statistics.median(answer.ms for answer in answers),
+        first_line=mean_interval(first) if first else None,
+        prompt_tokens=statistics.mean(prompts) if prompts else None,
     )
 
 

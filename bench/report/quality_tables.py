@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from bench.quality.intervals import Interval
-from bench.quality.summary import Row, Way, summarise
+from bench.quality.summary import WITHOUT, Row, Way, summarise
 from bench.records import Answer, Record
 from bench.report.layout import Table
 from bench.report.numbers import UNKNOWN, count, number, percent
-from bench.report.pairs import Comparison, comparison_table, differences, ratios
+from bench.report.pairs import Comparison, comparison_table, differences, gain_of, ratios
 from bench.report.systems import OURS, is_ours
 
 _JUDGED: tuple[tuple[str, Callable[[Answer], float | None]], ...] = (
     ("exact", lambda answer: float(answer.exact)),
+    ("first line", lambda answer: None if answer.first_line is None else float(answer.first_line)),
     ("similarity", lambda answer: answer.similarity),
     ("tests passed", lambda answer: None if answer.passed is None else float(answer.passed)),
     ("parses", lambda answer: float(answer.valid)),
@@ -25,6 +26,8 @@ def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
     answers = [record for record in records if isinstance(record, Answer)]
     if not answers:
         return [], []
+    ablated = [answer for answer in answers if _left_out(answer.variant)]
+    answers_of_all, answers = answers, [answer for answer in answers if not _left_out(answer.variant)]
     rows = summarise(answers)
     sets = list(dict.fromkeys(row.way.set for row in rows))
     rows.sort(key=lambda row: (sets.index(row.way.set), row.way.system != OURS, not is_ours(row.way.system)))
@@ -42,10 +45,60 @@ def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
                 comparisons,
             )
         )
+    if ablated:
+        found.append(_worth(answers_of_all, sets))
     return found, comparisons
 
 
+def _left_out(variant: str) -> str:
+    """The name of what a variant leaves out, "" if it is no such variant."""
+    return variant.partition(f"/{WITHOUT}")[2]
+
+
+def _worth(answers: Sequence[Answer], sets: Sequence[str]) -> Table:
+    """What each filter and stop rule is worth: the answers with and without it, item by item."""
+    ways = list(dict.fromkeys(Way(a.system, a.set, a.variant, a.numerics) for a in answers))
+    several = len({way.numerics for way in ways if _left_out(way.variant)}) > 1
+    rows: list[tuple[str, ...]] = []
+    for way in sorted(ways, key=lambda way: sets.index(way.set)):
+        name = _left_out(way.variant)
+        if not name:
+            continue
+        whole = way._replace(variant=f"{way.variant.partition('/')[0]}/all")
+        own, without = _items(answers, whole), _items(answers, way)
+        both = own.keys() & without.keys()
+        if not both:
+            continue
+        changed = sum(own[item].text != without[item].text for item in both)
+        gains = [_gain(judge, own, without) for what, judge in _JUDGED if what != "similarity"]
+        label = f"{name} ({way.numerics})" if several else name
+        rows.append((way.set, label, f"{changed} of {len(both)}", *gains))
+    return Table(
+        "What each stop and filter is worth",
+        "Draftline's answers against its answers without one filter or stop rule, from the same tokens of the"
+        " model: how many answers that changes, and the mean over the items of the differences in percentage"
+        " points (pp) with 95 % intervals; above 0 the rule makes answers better.",
+        ("set", "left out", "answers changed", "exact ↑", "tests passed (pass@1) ↑", "parses ↑"),
+        tuple(rows),
+        words=2,
+    )
+
+
+def _gain(judge: Callable[[Answer], float | None], own: dict[str, Answer], without: dict[str, Answer]) -> str:
+    mine, others = (
+        {item: known for item, answer in of.items() if (known := judge(answer)) is not None}
+        for of in (own, without)
+    )
+    found = differences("", "", "", mine, others)
+    if found is None:
+        return UNKNOWN
+    gain, interval = gain_of(found)
+    return f"{gain} ({interval})"
+
+
 def _answers(rows: Sequence[Row]) -> Table:
+    # Only the gaps of real files have these; other results keep their table.
+    by_text = any(row.first_line is not None for row in rows)
     columns = (
         "set",
         "system",
@@ -57,11 +110,13 @@ def _answers(rows: Sequence[Row]) -> Table:
         "tests passed (pass@1) ↑",
         "parses ↑",
         "median, ms ↓",
+        *(("first line ↑", "prompt, tokens ↓") if by_text else ()),
     )
     return Table(
         "Answers by set, system and variant",
         "Means with 95 % intervals over the items. Exact: the same text as the canonical answer; similarity:"
-        " 1 - edit distance / longer length; parses: the completed file has no syntax error.",
+        " 1 - edit distance / longer length; parses: the completed file has no syntax error."
+        + (" In the set repo the similarity is of the first lines." if by_text else ""),
         columns,
         tuple(
             (
@@ -72,6 +127,7 @@ def _answers(rows: Sequence[Row]) -> Table:
                 count(row.n),
                 *(_mean(found) for found in (row.exact, row.similarity, row.passed, row.valid)),
                 number(row.ms),
+                *((_mean(row.first_line), number(row.prompt_tokens)) if by_text else ()),
             )
             for row in rows
         ),

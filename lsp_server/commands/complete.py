@@ -18,7 +18,10 @@ from lsp_server.completion.pipeline import finish, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion, message_for
 from lsp_server.context.exclusions import Exclusions, workspace_root
+from lsp_server.context.gather import ContextGatherer
+from lsp_server.context.secrets import has_private_key
 from lsp_server.documents.languages import language_of
+from lsp_server.documents.store import DocumentStore
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.engine_host import load_engine
 from lsp_server.stdio import clean_stdout
@@ -66,7 +69,10 @@ def run(args: argparse.Namespace) -> int:
     with clean_stdout() as out:
         engine, load_ms = start_engine(settings.engine_config())
         try:
-            prepared = prepare(snapshot, cursor, PromptBuilder(engine.tokenizer, engine.context), options)
+            # Of this file alone: nothing is open beside it.
+            found = ContextGatherer(DocumentStore()).gather(snapshot, cursor, options)
+            builder = PromptBuilder(engine.tokenizer, engine.context)
+            prepared = prepare(snapshot, cursor, builder, options, None, found.files, found.prefix_lines)
             result = engine.submit(prepared.request).future.result()
             try:
                 text = finish(prepared, result).text
@@ -107,7 +113,7 @@ def read_file(path: Path) -> Snapshot:
     exclusions.set_roots([workspace_root(path)])
     if exclusions.excludes(path):
         raise CannotComplete(
-            f"{path} is excluded: it may hold secrets, or .draftlineignore names it.",
+            f"{path} is excluded: it may hold secrets, or a .draftlineignore names it.",
             "Excluded files are never read.",
         )
     try:
@@ -130,6 +136,8 @@ def read_file(path: Path) -> Snapshot:
             f"{path} is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}.",
             "Convert the file to UTF-8 first.",
         ) from None
+    if has_private_key(text.splitlines()):
+        raise CannotComplete(f"{path} is excluded: it holds a private key.", "Excluded files are never read.")
     return Snapshot.of(text, uri=path.resolve().as_uri(), language_id=language_of(path))
 
 

@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from typing import Any, TextIO
 
@@ -23,6 +23,7 @@ from lsp_server import __version__
 from lsp_server.commands.doctor_report import print_report
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
 from lsp_server.prompts.fim import find_format
+from lsp_server.statistics import Totals
 from lsp_server.stdio import clean_stdout
 
 # What a bug report needs to name; the rest of the dependencies rarely matters.
@@ -39,6 +40,7 @@ class Report:
         versions: of ours, Python and the packages; "" for one that is missing.
         python_ms: start of the process to start of the command.
         measured: None if the model could not be loaded; ``problems`` says why.
+        use: how suggestions were used on this machine so far, as ``draftline/statistics`` tells it.
     """
 
     versions: dict[str, str]
@@ -47,6 +49,7 @@ class Report:
     files: files.ModelFiles
     measured: Measured | None
     problems: tuple[Problem, ...]
+    use: dict[str, Any] = field(default_factory=dict)
 
     @property
     def works(self) -> bool:
@@ -113,7 +116,8 @@ def examine(
     # Last: loading the model converts it where needed, and rebuilds what is damaged.
     stored = files.inspect(config)
     found += find_problems(config, host, stored, measured)
-    return Report(versions, python_ms, host, stored, measured, tuple(found))
+    use = Totals.read(paths.statistics_file()).report()
+    return Report(versions, python_ms, host, stored, measured, tuple(found), use)
 
 
 def as_json(report: Report) -> dict[str, Any]:

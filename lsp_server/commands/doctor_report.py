@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -28,6 +28,8 @@ def print_report(report: Report, console: Console) -> None:
         _section(console, "Speed", _speed(report.measured))
         _section(console, "Numerics (estimates: the linear layers alone)", _numerics(report.measured))
         _section(console, "Exactness", _exactness(report.measured))
+    if report.use.get("counts", {}).get("requests"):
+        _section(console, "Use so far", _use(report.use))
     _problems(report, console)
 
 
@@ -199,6 +201,36 @@ def _exactness(measured: Measured) -> list[tuple[str, str]]:
         else f"OTHER BITS with blocks of {', '.join(map(str, test.differing))}"
     )
     return [(f"{test.tokens} tokens", f"in blocks of {blocks}: {outcome}")]
+
+
+def _use(use: dict[str, Any]) -> list[tuple[str, str]]:
+    counts, times = use["counts"], use["latencyMs"]
+    shown, accepted = counts["shown"], counts["acceptedWhole"]
+    sources = ", ".join(f"{name} {number}" for name, number in use["sources"].items())
+    reasons = sorted(use["reasons"].items(), key=lambda item: -item[1])
+    rows = [
+        ("requests", str(counts["requests"])),
+        ("shown", f"{shown} ({sources})" if sources else str(shown)),
+        (
+            "accepted",
+            f"{accepted} whole, {counts['acceptedLine']} times a line, {counts['acceptedWord']} times a word",
+        ),
+        (
+            "characters",
+            f"{counts['charactersAccepted']} accepted, {counts['charactersTyped']} typed",
+        ),
+        (
+            "tokens",
+            f"{counts['newPromptTokens']} read, {counts['decodedTokens']} written; ahead of time"
+            f" {counts['prefetchPromptTokens']} and {counts['prefetchDecodedTokens']}"
+            f" in {counts['prefetches']} prefetches",
+        ),
+    ]
+    if reasons:
+        rows.append(("not shown", ", ".join(f"{name} {number}" for name, number in reasons)))
+    if times["p50"] is not None:
+        rows.append(("time to show", f"{times['p50']} ms in the middle, {times['p95']} ms for 95 %"))
+    return rows
 
 
 def _problems(report: Report, console: Console) -> None:

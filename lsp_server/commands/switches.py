@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inference.api import DEFAULT_MODEL, DRAFTS, KERNELS, KV_NUMERICS, NUMERICS
+from lsp_server.prompts.order import PROMPT_ORDERS
 from lsp_server.settings import Settings, merge
 
 # Attribute of the parsed arguments -> key of the settings.
@@ -26,6 +27,7 @@ _KEYS: Mapping[str, str] = {
     "prefill_chunk": "prefillChunk",
     "no_cache": "noCache",
     "prompt_tokens": "promptTokens",
+    "prompt_order": "promptOrder",
     "max_new_tokens": "maxNewTokens",
     "temperature": "temperature",
     "seed": "seed",
@@ -66,6 +68,9 @@ def add_switches(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--prefill-chunk", type=int, metavar="N", help="prompt tokens for each forward pass")
     group.add_argument("--no-cache", action="store_true", default=None, help="read every prompt anew")
     group.add_argument("--prompt-tokens", type=int, metavar="N", help="most tokens of a prompt")
+    group.add_argument(
+        "--prompt-order", choices=PROMPT_ORDERS, help="where a prompt shows the text around the cursor"
+    )
     group.add_argument("--max-new-tokens", type=int, metavar="N", help="longest answer in tokens")
     group.add_argument("--temperature", type=float, metavar="T", help="0 takes the likeliest token")
     group.add_argument("--seed", type=int, metavar="S", help="for a temperature above 0")

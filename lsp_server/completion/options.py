@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inference.api import Draft
+from lsp_server.prompts.order import PromptOrder
 
 
 @dataclass(frozen=True)
@@ -16,10 +17,13 @@ class CompletionOptions:
 
     ``heal`` lets the model choose anew how the last piece before the cursor is divided into tokens.
 
-    ``line_in_middle`` puts the cursor's line behind the middle marker (see prompts/fim.py): while the user
-    types on one line, nothing before that line is read again. Without healing it costs quality.
+    ``order`` is that of the prompt's parts (see prompts/order.py). Without healing the orders that put the
+    cursor's line behind the middle marker cost quality.
 
     ``filters_off`` are names of filters and stop rules that are left out.
+
+    ``context_sources`` are names in `lsp_server.context.related`; what they give takes ``context_tokens`` of
+    ``prompt_tokens`` at most.
     """
 
     max_new_tokens: int = 128
@@ -32,8 +36,10 @@ class CompletionOptions:
     digest_logits: bool = False
     replaces_rest: bool = False
     heal: bool = True
-    line_in_middle: bool = True
+    order: PromptOrder = "line-in-middle"
     filters_off: frozenset[str] = frozenset()
+    context_sources: frozenset[str] = frozenset()
+    context_tokens: int = 256
 
 
 @dataclass(frozen=True)

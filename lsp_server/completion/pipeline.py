@@ -8,23 +8,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inference.api import FinishReason, GenerationRequest, GenerationResult
+from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.filters import FilterContext, run_filters
 from lsp_server.completion.options import CompletionOptions, Selected
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
+from lsp_server.completion.shape import Shape, by_text_behind, shape
 from lsp_server.completion.stopping import stop_rules
+from lsp_server.context.related import KeptLines
+from lsp_server.context.secrets import redact
 from lsp_server.context.window import Window
-from lsp_server.documents.line_index import strip_eol
+from lsp_server.documents.bounds import clipped
+from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.fim import ContextFile
-
-# Neighbouring lines further away than this are no neighbours.
-_NEIGHBOUR_LINES = 8
-
 
 # The model had more to say: the last line is broken off.
 _CUT_SHORT = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT, FinishReason.DEADLINE})
@@ -41,6 +42,7 @@ class Prepared:
     cursor: Point
     selected: Selected | None
     window: Window
+    shape: Shape
 
 
 @dataclass(frozen=True)
@@ -61,44 +63,44 @@ def prepare(
     options: CompletionOptions,
     selected: Selected | None = None,
     related: Sequence[ContextFile] = (),
+    prefix_lines: Sequence[KeptLines] = (),
 ) -> Prepared:
     """The request for a suggestion at ``cursor`` (column in characters).
 
     Args:
         related: pieces of other places that the prompt shows before the document, least related first.
+        prefix_lines: lines of the document to show where its window begins below them.
 
     Raises:
-        NoSuggestion: ``no-fim``, or ``empty`` for a document without text.
+        NoSuggestion: ``no-fim``, ``secret``, or ``empty`` for a document without text.
     """
+    if snapshot.in_secret(cursor):
+        raise NoSuggestion(Reason.SECRET)
     if selected is not None:
         snapshot, cursor = _with_selected(snapshot, cursor.line, selected)
-    if not any(line.strip() for line in snapshot.lines):
+    column = cursor.column
+    snapshot, cursor = clipped(snapshot, cursor)
+    if all(not line or line.isspace() for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
-    built = builder.build(snapshot, cursor, options, related)
-    line = snapshot.line(cursor.line)
-    rest = line[cursor.column :]
+    built = builder.build(snapshot, cursor, options, related, prefix_lines)
+    filters = filter_context(snapshot, cursor, options)
+    wanted = by_text_behind(filters.rest) if "shape" in options.filters_off else shape(filters)
     request = GenerationRequest(
         prompt=built.ids,
         document=snapshot.uri,
         heal=built.heal,
         max_new_tokens=built.answer,
-        stops=stop_rules(snapshot, cursor, built.stop_ids, options),
+        stops=stop_rules(snapshot, cursor, built.stop_ids, options, filters, wanted),
         temperature=options.temperature,
         seed=options.seed,
         draft=options.draft,
         use_cache=options.use_cache,
         digest_logits=options.digest_logits,
     )
-    filters = FilterContext(
-        head=line[: cursor.column],
-        rest=rest,
-        line_above=_neighbour(snapshot, cursor.line, -1),
-        line_below=_neighbour(snapshot, cursor.line, 1),
-        language_id=snapshot.language_id,
-        replaces_rest=options.replaces_rest,
-        off=options.filters_off,
-    )
-    return Prepared(request, filters, cursor, selected, built.window)
+    if selected is not None:
+        # The range is the popup entry's, which covers no bracket.
+        filters = replace(filters, replaces_rest=False)
+    return Prepared(request, filters, Point(cursor.line, column), selected, built.window, wanted)
 
 
 def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:
@@ -113,8 +115,9 @@ def finish(prepared: Prepared, result: GenerationResult) -> Suggestion:
         raise NoSuggestion(Reason.SUPERSEDED)
     # A model may write line ends of its own; clients are not asked to understand \r.
     text = result.text.replace("\r\n", "\n").replace("\r", "\n")
-    # The token limit can cut a character of several tokens in half.
-    text = text.rstrip("\ufffd")
+    # The token limit can cut a character of several tokens in half, and a model can write half of one
+    # anywhere. No file can hold half a surrogate pair.
+    text = without_surrogates(text).partition("\ufffd")[0]
     if result.finish_reason in _CUT_SHORT:
         text = without_broken_end(text)
     if not text:
@@ -147,19 +150,8 @@ def place(cursor: Point, filters: FilterContext, text: str, selected: Selected |
 def _with_selected(snapshot: Snapshot, number: int, selected: Selected) -> tuple[Snapshot, Point]:
     """The document as it would be with the popup entry accepted, and the cursor behind that entry."""
     line = snapshot.lines[number]
-    changed = line[: selected.start] + selected.text + line[selected.end :]
+    changed = redact(line[: selected.start] + selected.text + line[selected.end :])
     lines = (*snapshot.lines[:number], changed, *snapshot.lines[number + 1 :])
     column = selected.start + len(selected.text)
     accepted = Snapshot(snapshot.uri, snapshot.version, snapshot.language_id, lines, snapshot.eol)
     return accepted, Point(number, column)
-
-
-def _neighbour(snapshot: Snapshot, number: int, step: int) -> str:
-    for _ in range(_NEIGHBOUR_LINES):
-        number += step
-        if not 0 <= number < len(snapshot.lines):
-            break
-        line = strip_eol(snapshot.lines[number])
-        if line.strip():
-            return line
-    return ""

@@ -1,16 +1,17 @@
 """The range an item replaces.
 
 Clients disagree about text after the cursor: VS Code lays the item over it, LSP4IJ shows it in front
-of the grey text. So the range ends at the cursor, except for clients that said they handle more.
+of the grey text. So the range ends at the cursor, except for clients that handle more (see clients.py).
 It never begins before the cursor either, but for the text of a selected popup entry (LSP 3.18,
 ``selectedCompletionInfo``: items must replace the same range and extend its text).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from lsp_server.completion.filters.suffix_overlap import CLOSING, second_closing
+from lsp_server.completion.filters.suffix_overlap import CLOSING, QUOTES, second_closing
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,19 @@ def item_range(
     covered = 0
     remainder = insert
     while covered < len(closing) and (at := second_closing(remainder, closing[covered:])) is not None:
+        if closing[covered] in QUOTES and not _closes_string(remainder, closing[covered]):
+            break
         remainder = remainder[at + 1 :]
         covered += 1
     if not covered:
         return ItemRange(begin, column)
     return ItemRange(begin, column + len(rest) - len(rest.lstrip()) + covered)
+
+
+def _closes_string(text: str, quote: str) -> bool:
+    """Whether the string that the cursor stands in is closed at the end of the text's first line.
+
+    A quote that opens another string needs the one behind the cursor.
+    """
+    line = text.partition("\n")[0]
+    return len(re.findall(rf"(?<!\\)(?:\\\\)*{re.escape(quote)}", line)) % 2 == 1

@@ -17,6 +17,7 @@ class Reason(str, Enum):
     STOPPED = "stopped"
     DISABLED = "disabled"
     EXCLUDED = "excluded"
+    SECRET = "secret"
     UNKNOWN_DOCUMENT = "unknown-document"
     TOO_LARGE = "too-large"
     NO_FIM = "no-fim"
@@ -31,14 +32,15 @@ MESSAGES: dict[Reason, str] = {
     Reason.LOADING: "The model is still loading.",
     Reason.FAILED: "The model could not be loaded.",
     Reason.STOPPED: "The engine is stopped.",
-    Reason.DISABLED: "Suggestions are switched off for this language or altogether.",
-    Reason.EXCLUDED: "This file is excluded: it may hold secrets, or .draftlineignore names it.",
+    Reason.DISABLED: "Suggestions are switched off for this language or folder, or altogether.",
+    Reason.EXCLUDED: "This file is excluded: it may hold secrets, or a .draftlineignore names it.",
+    Reason.SECRET: "The cursor is in a key, token or password, which is not read.",
     Reason.UNKNOWN_DOCUMENT: "The document is not open.",
     Reason.TOO_LARGE: "The document is too large.",
     Reason.NO_FIM: "The model's vocabulary has no fill-in-the-middle tokens; choose a code model.",
     Reason.EMPTY: "The model suggests nothing here.",
     Reason.CANCELLED: "The request was cancelled.",
-    Reason.SUPERSEDED: "A newer request for the same document took its place.",
+    Reason.SUPERSEDED: "A newer request or edit of the same document took its place.",
     Reason.STALE: "The document changed before the answer was ready.",
     Reason.ERROR: "An internal error; the server's log has the details.",
 }

@@ -1,71 +1,33 @@
-"""One completion request from arrival to answer: superseding, caching, debouncing, cancelling."""
+"""One completion request from arrival to answer: superseding, caching, debouncing, joining, cancelling."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from inference.api import EngineState, EngineStatus, Generation, GenerationResult, TextEngine
+from inference.api import EngineStatus, TextEngine
 from inference.errors import DraftlineError
+from lsp_server.completion.acceptance import Acceptance
+from lsp_server.completion.answer import Answer, made, placed
+from lsp_server.completion.asking import Asking
+from lsp_server.completion.candidates import is_new, sampled
 from lsp_server.completion.debounce import Debounce
-from lsp_server.completion.filters import FilterContext
-from lsp_server.completion.options import CompletionOptions, Selected
-from lsp_server.completion.pipeline import Suggestion, finish, place, prepare
-from lsp_server.completion.prompt import PromptBuilder
+from lsp_server.completion.edits import edit_of, is_key
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.pipeline import Suggestion
+from lsp_server.completion.popup import selected_entry
+from lsp_server.completion.prefetch import AFTER_ACCEPTANCE_SECONDS, Prefetch, after_acceptance
 from lsp_server.completion.reasons import NoSuggestion, Reason
-from lsp_server.completion.suggestions import Shown, SuggestionCache
+from lsp_server.completion.running import Place, Running, was_stopped
+from lsp_server.completion.suggestions import Origin, Shown, SuggestionCache
+from lsp_server.completion.tickets import Superseded, Ticket
+from lsp_server.context.gather import ContextGatherer
 from lsp_server.documents.store import DocumentStore
-from lsp_server.documents.text import Point, Snapshot
+from lsp_server.documents.text import Change, Point, Snapshot
+from lsp_server.statistics import Statistics
 
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The outcome of a request.
-
-    Attributes:
-        suggestion: None if there is none, and then ``reason`` says why.
-        superseded: answer ``null`` and not ``[]``: another answer is, or will be, the right one.
-        cached: no model was asked.
-        result: what the engine did for it, None if it was not asked or its answer did not matter any more.
-        row: the cursor's line number, within the document.
-        line: that line without its line end.
-    """
-
-    suggestion: Suggestion | None
-    reason: str = ""
-    message: str = ""
-    superseded: bool = False
-    cached: bool = False
-    result: GenerationResult | None = None
-    row: int = 0
-    line: str = ""
-
-    @property
-    def source(self) -> str:
-        """Who made the answer: "cache", "model" or "none"."""
-        if self.cached:
-            return "cache"
-        return "none" if self.result is None else "model"
-
-
-class _Ticket:
-    """A request in flight; ``superseded`` is set when a newer one of its document arrives."""
-
-    def __init__(self) -> None:
-        self.superseded: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def supersede(self) -> None:
-        if not self.superseded.done():
-            self.superseded.set_result(None)
-
-
-class _Superseded(Exception):
-    pass
+__all__ = ["Answer", "CompletionService"]
 
 
 class CompletionService:
@@ -76,15 +38,21 @@ class CompletionService:
         store: DocumentStore,
         engine: Callable[[], TextEngine | None],
         status: Callable[[], EngineStatus],
+        statistics: Statistics | None = None,
+        gatherer: ContextGatherer | None = None,
     ) -> None:
-        """``engine`` gives the present engine; ``status`` what is known while there is none."""
+        """``engine`` gives the present engine; ``status`` what is known while there is none; ``gatherer``
+        finds what a prompt shows beyond the window."""
         self._store = store
-        self._engine = engine
-        self._status = status
-        self._tickets: dict[str, _Ticket] = {}
-        self._builder: tuple[TextEngine, PromptBuilder] | None = None
+        self.asking = Asking(engine, status, self._ended, gatherer)
+        self._tickets: dict[str, Ticket] = {}
+        self._running: dict[str, Running] = {}
+        self._answered: dict[str, Place] = {}
+        self.statistics = statistics or Statistics()
         self.suggestions = SuggestionCache()
+        self.acceptance = Acceptance()
         self.debounce = Debounce()
+        self.prefetch = Prefetch(self._start_prefetch)
 
     async def complete(
         self,
@@ -93,38 +61,48 @@ class CompletionService:
         options: CompletionOptions,
         *,
         debounce_ms: float = 0,
+        first_line_ms: float = 0,
+        candidates: int = 1,
         selected: tuple[Point, Point, str] | None = None,
         allowed: Callable[[Snapshot], Reason | None] = lambda snapshot: None,
     ) -> Answer:
         """The suggestion at ``position`` (in the client's units).
 
         Everything up to the first ``await`` happens on arrival, so the text is the one the request
-        was made for. Cancelling the task stops the decoding.
+        was made for. Cancelling the task stops the decoding, unless a request for what the user has
+        typed along it follows.
 
         Args:
+            first_line_ms: after so long whole lines are answered while the model still writes; 0 never.
+            candidates: suggestions to choose from; with more than one nothing is answered half.
             selected: range and text of the selected popup entry, if any.
             allowed: a reason not to answer for this text, e.g. its language is switched off.
 
         Raises:
             Withheld: the document is not open or must not be read.
         """
-        self.supersede(uri)
+        arrived = time.monotonic()
+        self._overtake(uri)
         snapshot = self._store.get(uri).snapshot()
         refusal = allowed(snapshot)
         if refusal is not None:
+            self._stop(uri)
             return Answer(None, refusal)
         cursor = snapshot.locate(position, self._store.encoding)
-        extend = self._selected(snapshot, cursor, selected)
-        if extend is None and (cached := self._from_cache(snapshot, cursor, options)) is not None:
-            return cached
-        ticket = _Ticket()
-        self._tickets[uri] = ticket
+        if snapshot.in_secret(cursor):
+            self._stop(uri)
+            return Answer(None, Reason.SECRET)
+        popup = selected_entry(snapshot, cursor, selected, self._store.encoding)
+        wanted = Place(snapshot, cursor, options, popup, self.asking.context_version(uri))
+        running = self._joinable(wanted)
+        ticket = self._tickets[uri] = Ticket(arrived, first_line_ms if candidates == 1 else 0)
         try:
-            await self._unless_superseded(
-                ticket, asyncio.ensure_future(self.debounce.wait(uri, debounce_ms)), cancel=True
-            )
-            return await self._generate(ticket, snapshot, cursor, options, extend)
-        except _Superseded:
+            answer = None if running is not None and candidates > 1 else self._from_cache(wanted)
+            if answer is None:
+                answer = await self._answer(ticket, wanted, running, debounce_ms)
+            if candidates > 1:
+                answer = await self._with_others(ticket, wanted, answer, candidates)
+        except Superseded:
             return Answer(None, Reason.SUPERSEDED, superseded=True)
         except NoSuggestion as none:
             return Answer(None, none.reason, none.message)
@@ -133,109 +111,301 @@ class CompletionService:
         finally:
             if self._tickets.get(uri) is ticket:
                 del self._tickets[uri]
+        return self._deliver(wanted, answer)
+
+    @property
+    def busy(self) -> bool:
+        """Whether somebody waits for an answer."""
+        return bool(self._tickets)
 
     def supersede(self, uri: str) -> None:
-        """Answer the request of this document that is in flight, if any, with ``null`` now."""
-        ticket = self._tickets.pop(uri, None)
-        if ticket is not None:
-            ticket.supersede()
+        """Answer the request of this document in flight with ``null`` now, and stop the work for it."""
+        self._overtake(uri)
+        self._stop(uri)
+
+    def edited(self, uri: str, changes: Sequence[Change]) -> None:
+        """A document was changed, and the store knows already.
+
+        What the engine writes is stopped at once where the edit contradicts it.
+        """
+        self.debounce.edited(uri)
+        running = self._running.get(uri)
+        if self._store.version(uri) is None:
+            return
+        if running is None and not self.acceptance.follows(uri):
+            self.statistics.count("charactersTyped", is_key(changes))
+            return  # a snapshot costs what the document is long
+        snapshot = self._store.get(uri).snapshot()
+        edit = edit_of(changes, snapshot, self._store.encoding)
+        if edit is None:
+            self.acceptance.forget(uri)
+            return
+        taken = self.acceptance.edited(uri, edit.start, edit.inserted, edit.removed)
+        if taken is not None:
+            self.accepted(taken.amount, taken.characters)
+            if taken.amount == "whole" and (answered := self._answered.get(uri)) is not None:
+                at = Place(snapshot, edit.end, answered.options, None, answered.context)
+                self.prefetch.later(lambda: self._unless_known(at), AFTER_ACCEPTANCE_SECONDS)
+        else:
+            self.statistics.count("charactersTyped", is_key(changes))
+        if running is not None and not edit.removed and not running.leads_to(snapshot, edit.cursors):
+            self.supersede(uri)
+
+    def accepted(self, amount: str, characters: int) -> None:
+        """Count an acceptance: "whole", "line" or "word"."""
+        self.statistics.count(f"accepted{amount.capitalize()}")
+        self.statistics.count("charactersAccepted", characters)
 
     def closed(self, uri: str) -> None:
         """A document was closed: stop its request and forget its suggestions."""
         self.supersede(uri)
         self.suggestions.forget(uri)
+        self.acceptance.forget(uri)
+        self.prefetch.forget(uri)
+        self._answered.pop(uri, None)
         self.debounce.closed(uri)
-        engine = self._engine()
+        self.asking.closed(uri)
+        engine = self.asking.engine()
         if engine is not None:
             engine.close_document(uri)
 
+    def reset(self) -> None:
+        """Forget all answers, also those to come: other settings or another model make new ones."""
+        self.shutdown()
+        self.suggestions.clear()
+
     def shutdown(self) -> None:
-        """Answer everything in flight."""
-        for uri in list(self._tickets):
+        """Answer everything in flight, and stop the engine's work for it."""
+        for uri in {*self._tickets, *self._running}:
             self.supersede(uri)
+        self.prefetch.cancel()
 
-    async def _generate(
-        self,
-        ticket: _Ticket,
-        snapshot: Snapshot,
-        cursor: Point,
-        options: CompletionOptions,
-        selected: Selected | None,
+    # -- one request
+
+    async def _answer(
+        self, ticket: Ticket, wanted: Place, running: Running | None, debounce_ms: float
     ) -> Answer:
-        engine = self._ready_engine()
-        prepared = prepare(snapshot, cursor, self._builder_for(engine), options, selected)
-        generation = engine.submit(prepared.request)
-        result = await self._result(ticket, generation)
-        try:
-            suggestion = finish(prepared, result)
-        except NoSuggestion as none:
-            return Answer(None, none.reason, none.message, none.reason == Reason.SUPERSEDED, result=result)
-        if selected is None:
-            self.suggestions.add(Shown(snapshot, cursor, suggestion.text))
-        if self._store.version(snapshot.uri) != snapshot.version:
-            # The client would show it where the cursor is now. It is kept for typing along.
-            return Answer(None, Reason.STALE, superseded=True, result=result)
-        return Answer(suggestion, result=result, row=cursor.line, line=snapshot.line(cursor.line))
+        waited = running is not None
+        while True:
+            if running is None:
+                if not waited:
+                    await ticket.unless_superseded(self.debounce.wait(wanted.snapshot.uri, debounce_ms))
+                running = self._submit(wanted, ticket.arrived)
+            asked = time.monotonic()
+            with running.follow():
+                answer = await self._follow(ticket, running, wanted)
+            if answer is not None:
+                if running.place is wanted:
+                    self.debounce.answered(time.monotonic() - asked)
+                return answer
+            # It says something else than what was typed, or has no more to say.
+            running.cancel()
+            running, waited = None, True
 
-    async def _result(self, ticket: _Ticket, generation: Generation) -> GenerationResult:
-        future = asyncio.wrap_future(generation.future)
-        try:
-            await self._unless_superseded(ticket, future, cancel=False)
-        except (_Superseded, asyncio.CancelledError):
-            generation.cancel()
-            # Nobody awaits it any more; without this a failure would be logged as never retrieved.
-            future.add_done_callback(lambda done: done.cancelled() or done.exception())
-            raise
-        return future.result()
+    async def _follow(self, ticket: Ticket, running: Running, wanted: Place) -> Answer | None:
+        """The answer in what the engine writes, None if it leads elsewhere."""
+        own = running.place is wanted
+        typed = None if own else running.typed(wanted)
+        # Counted from the request that began it: the user has waited since then.
+        deadline = running.began + ticket.first_line_ms / 1000 if ticket.first_line_ms else None
+        while not running.ended:
+            if typed is not None and not running.agrees(typed):
+                return None
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                left = None
+                if wanted.selected is None and self._remember_lines(running):
+                    answer = self._from_entry(running, wanted)
+                    if answer is not None:
+                        return answer
+            await ticket.wait(running.news(), left)
+        if running.error is not None:
+            raise running.error
+        if not own:
+            return self._from_entry(running, wanted)
+        if running.suggestion is not None:
+            return made(wanted, running.suggestion, running)
+        superseded = running.reason == Reason.SUPERSEDED
+        return Answer(None, running.reason, running.message, superseded, result=running.result)
 
-    @staticmethod
-    async def _unless_superseded(ticket: _Ticket, work: asyncio.Future[Any], *, cancel: bool) -> None:
-        """Wait for ``work``; ``cancel`` it if the wait ends otherwise.
-
-        The engine's future must not be cancelled: its worker would fail to set the result.
-        """
-        try:
-            waiting: set[asyncio.Future[Any]] = {work, ticket.superseded}
-            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            if cancel and not work.done():
-                work.cancel()
-        if ticket.superseded.done():
-            raise _Superseded
-
-    def _ready_engine(self) -> TextEngine:
-        engine = self._engine()
-        status = self._status() if engine is None else engine.status
-        if engine is not None and status.state is EngineState.READY:
-            return engine
-        if status.state is EngineState.FAILED:
-            raise NoSuggestion(Reason.FAILED, status.message)
-        if status.state is EngineState.STOPPED:
-            raise NoSuggestion(Reason.STOPPED)
-        raise NoSuggestion(Reason.LOADING, status.message)
-
-    def _builder_for(self, engine: TextEngine) -> PromptBuilder:
-        if self._builder is None or self._builder[0] is not engine:
-            self._builder = (engine, PromptBuilder(engine.tokenizer, engine.context))
-        return self._builder[1]
-
-    def _from_cache(self, snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> Answer | None:
-        text = self.suggestions.rest(snapshot, cursor)
+    def _from_entry(self, running: Running, wanted: Place) -> Answer | None:
+        """What is left of the running answer, as far as it is known, at ``wanted``."""
+        entry, typed = running.entry, running.typed(wanted)
+        if entry is None or typed is None:
+            return None
+        text = typed.rest_of(entry.text, replaces_rest=wanted.options.replaces_rest)
         if text is None or not text.strip():
             return None
-        line = snapshot.line(cursor.line)
-        filters = FilterContext(rest=line[cursor.column :], replaces_rest=options.replaces_rest)
-        return Answer(place(cursor, filters, text), cached=True, row=cursor.line, line=line)
+        if wanted.options.replaces_rest and len(typed.text) > entry.replaces()[1]:
+            return None
+        made_by = "model" if running.place is wanted else "prefetch" if running.prefetch else "stream"
+        return made(wanted, placed(wanted, text, entry), running, made_by)
 
-    def _selected(
-        self, snapshot: Snapshot, cursor: Point, selected: tuple[Point, Point, str] | None
-    ) -> Selected | None:
-        """The popup entry, if its range is on the cursor's line and contains the cursor."""
-        if selected is None:
+    async def _with_others(self, ticket: Ticket, wanted: Place, first: Answer, candidates: int) -> Answer:
+        """``first`` with sampled suggestions beside it."""
+        nothing = first.reason == Reason.EMPTY or first.reason.startswith("filtered:")
+        if first.superseded or (first.suggestion is None and not nothing):
+            return first
+        found = [] if first.suggestion is None else [first.suggestion]
+        try:
+            prepared = self.asking.prepare(wanted)
+        except NoSuggestion:
+            return first
+        self._make_way(wanted.snapshot.uri)
+        for number in range(1, candidates):
+            request = replace(prepared, request=sampled(prepared.request, number))
+            try:
+                running = self.asking.launch(wanted, request, ticket.arrived)
+            except (NoSuggestion, DraftlineError):
+                break  # the queue is full, say; what is there is worth answering
+            try:
+                while not running.ended:
+                    await ticket.wait(running.news(), None)
+            finally:
+                running.cancel()
+            other = running.suggestion
+            if other is not None and is_new(other.text, [known.text for known in found]):
+                found.append(other)
+        if not found:
+            return first
+        if wanted.selected is None:
+            for other in reversed(found):
+                shown = Shown(wanted.snapshot, wanted.cursor, other.text, context=wanted.context)
+                self.suggestions.add(shown)
+        return replace(
+            made(wanted, found[0], None, first.made_by),
+            result=first.result,
+            others=tuple(found[1:]),
+        )
+
+    def _deliver(self, wanted: Place, answer: Answer) -> Answer:
+        """Give an answer to the client, unless the document has changed meanwhile."""
+        uri = wanted.snapshot.uri
+        if answer.suggestion is None:
+            # ``[]`` for an older text would hide what the client shows for the present one.
+            old = self._store.version(uri) != wanted.snapshot.version
+            return replace(answer, superseded=answer.superseded or old)
+        if self._store.version(uri) != wanted.snapshot.version:
+            # The client would show it where the cursor is now. It is kept for typing along.
+            return Answer(None, Reason.STALE, superseded=True, result=answer.result)
+        if wanted.selected is None:
+            found = self._find(wanted)
+            if found is not None:
+                self.suggestions.show(found[0])
+            texts = (answer.suggestion.text, *(other.text for other in answer.others))
+            self.acceptance.show(uri, wanted.cursor, texts)
+            self._answered[uri] = wanted
+            self.prefetch.later(lambda: self._after(wanted))
+        else:
+            self.acceptance.forget(uri)
+        return answer
+
+    # -- the engine's work
+
+    def _submit(self, wanted: Place, began: float) -> Running:
+        prepared = self.asking.prepare(wanted)
+        self._make_way(wanted.snapshot.uri)
+        running = self._running[wanted.snapshot.uri] = self.asking.launch(wanted, prepared, began)
+        return running
+
+    def _start_prefetch(self, at: Place) -> Running | None:
+        try:
+            running = self.asking.launch(at, self.asking.prepare(at), time.monotonic(), prefetch=True)
+        except (NoSuggestion, DraftlineError):
             return None
-        start = snapshot.locate(selected[0], self._store.encoding)
-        end = snapshot.locate(selected[1], self._store.encoding)
-        on_line = start.line == end.line == cursor.line
-        if not on_line or not start.column <= cursor.column <= end.column or "\n" in selected[2]:
+        self.statistics.count("prefetches")
+        return running
+
+    def _ended(self, running: Running) -> None:
+        """A generation is over: keep what it said, whoever may want it."""
+        uri = running.place.snapshot.uri
+        self.prefetch.ended(running)
+        mine = self._running.get(uri) is running
+        if mine:
+            del self._running[uri]
+        if running.result is not None:
+            self.statistics.generated(running.result, prefetch=running.prefetch)
+        wanted = self._store.version(uri) is not None and (mine or running.prefetch)
+        if running.suggestion is not None and running.place.selected is None and wanted:
+            self._remember(running, running.suggestion)
+        at = self._answered.get(uri)
+        if mine and at is not None and running.result is not None and not was_stopped(running.result):
+            self.prefetch.later(lambda: self._after(at))
+
+    def _joinable(self, wanted: Place) -> Running | None:
+        """What the engine writes already, if ``wanted`` is on its way; otherwise that is stopped."""
+        uri = wanted.snapshot.uri
+        running = self._running.get(uri)
+        for candidate in (running, self.prefetch.running):
+            if candidate is None or not candidate.joinable or candidate.engine is not self.asking.engine():
+                continue
+            typed = candidate.typed(wanted)
+            if typed is None or not candidate.agrees(typed):
+                continue
+            if candidate is not running:
+                self._stop(uri)
+                self.prefetch.take()
+                self._running[uri] = candidate
+            candidate.keep()
+            if candidate.entry is not None:  # its first lines were answered; there may be more by now
+                self._remember_lines(candidate)
+            return candidate
+        self._stop(uri)
+        return None
+
+    def _overtake(self, uri: str) -> None:
+        ticket = self._tickets.pop(uri, None)
+        if ticket is not None:
+            ticket.supersede()
+
+    def _stop(self, uri: str) -> None:
+        running = self._running.pop(uri, None)
+        if running is not None:
+            running.cancel()
+
+    def _make_way(self, uri: str) -> None:
+        """Stop what nobody waits for."""
+        self.prefetch.cancel()
+        for other, running in list(self._running.items()):
+            if other != uri and not running.followed:
+                self._stop(other)
+
+    # -- suggestions that are known
+
+    def _from_cache(self, wanted: Place) -> Answer | None:
+        found = None if wanted.selected is not None else self._find(wanted)
+        if found is None:
             return None
-        return Selected(selected[2], start.column, end.column)
+        return made(wanted, placed(wanted, found[1], found[0]), None, found[0].origin)
+
+    def _find(self, at: Place) -> tuple[Shown, str] | None:
+        replaces_rest = at.options.replaces_rest
+        return self.suggestions.find(at.snapshot, at.cursor, replaces_rest=replaces_rest, context=at.context)
+
+    def _remember(self, running: Running, suggestion: Suggestion) -> None:
+        at = running.place
+        origin: Origin = "prefetch" if running.prefetch else "cache"
+        new = Shown(at.snapshot, at.cursor, suggestion.text, origin, at.context)
+        if running.entry is not None:
+            new = self.suggestions.replace(running.entry, new)
+        else:
+            self.suggestions.add(new)
+        running.entry = new
+
+    def _remember_lines(self, running: Running) -> bool:
+        """Keep the lines that are certain; False if there are none yet."""
+        lines, known = running.partial(), running.entry
+        if lines is not None and (known is None or len(lines.text) > len(known.text)):
+            self._remember(running, lines)
+        return running.entry is not None
+
+    def _after(self, at: Place) -> Place | None:
+        """The place to prefetch for: after the acceptance of what is shown at ``at``."""
+        uri = at.snapshot.uri
+        current = self._answered.get(uri) is at and self._store.version(uri) == at.snapshot.version
+        found = self._find(at) if current else None
+        return found and self._unless_known(after_acceptance(at, placed(at, found[1], found[0])))
+
+    def _unless_known(self, at: Place) -> Place | None:
+        busy = self._tickets or self._running
+        return None if busy or self._find(at) is not None else at

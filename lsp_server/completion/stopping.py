@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from inference.api import StopRules
-from lsp_server.completion.filters.suffix_overlap import CLOSING
+from lsp_server.completion.filters.context import FilterContext
 from lsp_server.completion.options import CompletionOptions
-from lsp_server.completion.scope import scope_indent
+from lsp_server.completion.scope import body_indent, scope_indent
+from lsp_server.completion.shape import Shape
+from lsp_server.completion.stop_policy import below_cursor
 from lsp_server.documents.line_index import to_lf
 from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
@@ -15,19 +17,44 @@ STOP_SUFFIX_CHARS = 1024
 
 
 def stop_rules(
-    snapshot: Snapshot, cursor: Point, stop_ids: frozenset[int], options: CompletionOptions
+    snapshot: Snapshot,
+    cursor: Point,
+    stop_ids: frozenset[int],
+    options: CompletionOptions,
+    place: FilterContext,
+    shape: Shape,
 ) -> StopRules:
-    """The rules for a suggestion at ``cursor`` (column in characters); ``stop_ids``: those of the prompt."""
-    line = snapshot.line(cursor.line)
-    head, rest = line[: cursor.column], line[cursor.column :]
+    """The rules for a suggestion of a shape at ``cursor`` (column in characters).
+
+    ``options.filters_off`` may name ``suffix``, ``max-lines`` and ``scope`` to leave these rules out.
+
+    Args:
+        stop_ids: those of the prompt.
+        place: the text around the cursor.
+    """
+    scoped = "scope" not in options.filters_off
     return StopRules(
         token_ids=stop_ids,
-        suffix=without_surrogates(_text_after(snapshot, cursor, STOP_SUFFIX_CHARS)),
-        single_line=CLOSING.fullmatch(rest) is None,
-        max_lines=options.max_lines or None,
-        min_indent=scope_indent(head),
-        first_line_scope=not head.strip(),
+        suffix=_suffix(snapshot, cursor, options),
+        single_line=shape.single_line,
+        finish_line=shape.finish_line,
+        max_lines=None if "max-lines" in options.filters_off else options.max_lines or None,
+        min_indent=_min_indent(place, shape) if scoped else None,
+        first_line_scope=scoped and not place.head.strip(),
+        below=below_cursor(snapshot, cursor, options.filters_off),
     )
+
+
+def _suffix(snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> str:
+    if "suffix" in options.filters_off:
+        return ""
+    return without_surrogates(_text_after(snapshot, cursor, STOP_SUFFIX_CHARS))
+
+
+def _min_indent(place: FilterContext, shape: Shape) -> int | None:
+    if shape.reason == "empty-body":
+        return body_indent(place.head, place.line_above, place.language_id)
+    return scope_indent(place.head, place.language_id)
 
 
 def _text_after(snapshot: Snapshot, cursor: Point, limit: int) -> str:

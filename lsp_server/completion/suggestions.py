@@ -3,85 +3,126 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal
 
-from lsp_server.documents.line_index import to_lf
+from lsp_server.completion.filters.suffix_overlap import second_closing
+from lsp_server.completion.ranges import item_range
+from lsp_server.completion.typed import typed_since
 from lsp_server.documents.text import Point, Snapshot
 
+Origin = Literal["cache", "prefetch"]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Shown:
-    """A suggestion's text with the document and the cursor (column in characters) it was made for."""
+    """A suggestion's text with the document and the cursor (column in characters) it was made for.
+
+    Attributes:
+        origin: "prefetch" if it was made before anybody asked.
+        context: a version of what else the prompt was made from.
+    """
 
     snapshot: Snapshot
     cursor: Point
     text: str
+    origin: Origin = "cache"
+    context: Hashable = None
+
+    def replaces(self) -> tuple[int, int]:
+        """For clients that replace text: how many characters behind the cursor the suggestion replaces, and
+        the index in ``text`` of the bracket or quote that stands for the first of them."""
+        rest = self.snapshot.line(self.cursor.line)[self.cursor.column :]
+        range = item_range(self.cursor.column, self.text, rest, replaces_rest=True)
+        covered = range.end - self.cursor.column
+        return covered, (second_closing(self.text, rest.strip()) or 0) if covered else len(self.text)
 
 
 class SuggestionCache:
     """The last few suggestions of the last few documents.
 
     An entry answers a later position if the document differs from the entry's only by text typed at
-    the entry's cursor that the suggestion begins with. Snapshots share the strings of unchanged lines,
-    so that check compares mostly pointers, and an entry holds little memory of its own.
+    the entry's cursor that the suggestion begins with (see `typed_since`), so everything around the cursor is
+    part of the key. An entry of another ``context`` counts only while it is on screen: what the user reads
+    does not change under his eyes unless it became wrong, and is replaced only by what extends it.
     """
 
-    def __init__(self, documents: int = 16, per_document: int = 4) -> None:
+    def __init__(self, documents: int = 16, per_document: int = 8) -> None:
         self._documents = documents
         self._per_document = per_document
         self._entries: OrderedDict[str, list[Shown]] = OrderedDict()
+        self._on_screen: dict[str, Shown] = {}
 
     def add(self, shown: Shown) -> None:
         """Remember a suggestion."""
-        entries = self._entries.setdefault(shown.snapshot.uri, [])
+        uri = shown.snapshot.uri
+        entries = self._entries.setdefault(uri, [])
         entries.insert(0, shown)
-        del entries[self._per_document :]
-        self._entries.move_to_end(shown.snapshot.uri)
+        for old in entries[self._per_document :]:
+            if old is not self._on_screen.get(uri):
+                entries.remove(old)
+        self._entries.move_to_end(uri)
         while len(self._entries) > self._documents:
-            self._entries.popitem(last=False)
+            self._on_screen.pop(self._entries.popitem(last=False)[0], None)
 
-    def rest(self, snapshot: Snapshot, cursor: Point) -> str | None:
-        """What is left of a remembered suggestion at ``cursor``, None if none applies.
+    def replace(self, old: Shown, new: Shown) -> Shown:
+        """Put a longer form in the place of ``old``; the one that is then remembered.
+
+        A text that is on screen stays if ``new`` does not extend it.
+        """
+        uri = old.snapshot.uri
+        on_screen = self._on_screen.get(uri) is old
+        if on_screen and not new.text.startswith(old.text):
+            return old
+        entries = self._entries.get(uri, [])
+        if old in entries:
+            entries[entries.index(old)] = new
+        else:
+            self.add(new)
+        if on_screen:
+            self._on_screen[uri] = new
+        return new
+
+    def show(self, shown: Shown) -> None:
+        """An entry was given to the client."""
+        self._on_screen[shown.snapshot.uri] = shown
+
+    def find(
+        self, snapshot: Snapshot, cursor: Point, *, replaces_rest: bool = False, context: Hashable = None
+    ) -> tuple[Shown, str] | None:
+        """The entry that applies at ``cursor`` and what is left of its text; None if there is none.
 
         Never "": a suggestion typed to its end says nothing about what follows.
         """
+        seen = self._on_screen.get(snapshot.uri)
+        found: list[tuple[Shown, str]] = []
         for shown in self._entries.get(snapshot.uri, ()):
-            rest = _rest(shown, snapshot, cursor)
-            if rest:
-                return rest
-        return None
+            if shown.context != context and shown is not seen:
+                continue
+            typed = typed_since(shown.snapshot, shown.cursor, snapshot, cursor)
+            rest = None if typed is None else typed.rest_of(shown.text, replaces_rest=replaces_rest)
+            if typed is not None and replaces_rest and len(typed.text) > shown.replaces()[1]:
+                # A bracket that is to be replaced was typed: nobody knows which of the two is to stay.
+                continue
+            if rest and rest.strip():
+                found.append((shown, rest))
+        for shown, rest in found:
+            if shown is seen:
+                return max((other for other in found if other[1].startswith(rest)), key=lambda it: len(it[1]))
+        return found[0] if found else None
+
+    def rest(self, snapshot: Snapshot, cursor: Point) -> str | None:
+        """What is left of a remembered suggestion at ``cursor``, None if none applies."""
+        found = self.find(snapshot, cursor)
+        return None if found is None else found[1]
 
     def forget(self, uri: str) -> None:
         """Drop the entries of a document."""
         self._entries.pop(uri, None)
+        self._on_screen.pop(uri, None)
 
     def clear(self) -> None:
         """Drop everything, e.g. when another model or other settings make new answers."""
         self._entries.clear()
-
-
-def _rest(shown: Shown, new: Snapshot, cursor: Point) -> str | None:
-    old, start = shown.snapshot, shown.cursor
-    added = len(new.lines) - len(old.lines)
-    if added != cursor.line - start.line or added < 0:
-        return None
-    old_line = to_lf(old.lines[start.line])
-    new_line = to_lf(new.lines[cursor.line])
-    if new_line[cursor.column :] != old_line[start.column :]:
-        return None
-    first = to_lf(new.lines[start.line])
-    if first[: start.column] != old_line[: start.column]:
-        return None
-    if added == 0:
-        typed = new_line[start.column : cursor.column] if cursor.column >= start.column else None
-    else:
-        typed = first[start.column :] + new.lf(start.line + 1, cursor.line) + new_line[: cursor.column]
-    if typed is None or not shown.text.startswith(typed):
-        return None
-    if new is not old and (
-        new.language_id != old.language_id
-        or new.lines[: start.line] != old.lines[: start.line]
-        or new.lines[cursor.line + 1 :] != old.lines[start.line + 1 :]
-    ):
-        return None
-    return shown.text[len(typed) :]
+        self._on_screen.clear()

@@ -1,4 +1,4 @@
-"""Files that must never be stored or put into a prompt."""
+"""Files that must never be stored or put into a prompt, and files that are no source of context."""
 
 from __future__ import annotations
 
@@ -61,12 +61,20 @@ SECRET_PATTERNS: tuple[str, ...] = (
     ".docker/config.json",
 )
 
+# Names relative to a folder; all but the last are looked for in a workspace folder only, and yield to it.
+_OURS = (IGNORE_FILE,)
+_GIT = (".git/info/exclude", ".gitignore")
+
 _SECRETS = IgnorePatterns(SECRET_PATTERNS, ignore_case=True)
 
 
 @dataclass
 class Exclusions:
-    """Decides by path. Keeps the ignore file of each workspace root, read again when it changes."""
+    """Decides by path. Keeps the ignore files of the workspace folders, each read again when it changes.
+
+    Ignore files may lie in any folder below a workspace folder, as git has it: a pattern is relative to its
+    file's folder, deeper files and later lines decide, and nothing below an excluded folder comes back.
+    """
 
     _roots: list[Path] = field(default_factory=list)
     _files: dict[Path, tuple[int, int, IgnorePatterns]] = field(default_factory=dict)
@@ -77,39 +85,65 @@ class Exclusions:
         self._files.clear()
 
     def excludes(self, path: Path) -> bool:
-        """Whether the file is a secret by its name or covered by an ignore file.
+        """Whether the file is a secret by its name or covered by a ``.draftlineignore``: never to be read.
 
         A link is judged by its own name and by the name of what it points to.
         """
-        absolute = Path(os.path.abspath(path))
-        if self._excludes(absolute):
-            return True
-        real = Path(os.path.realpath(absolute))
-        return real != absolute and self._excludes(real)
+        return any(_SECRETS.matches(name.as_posix()) or self._covered(name, _OURS) for name in _names(path))
 
-    def _excludes(self, path: Path) -> bool:
-        if _SECRETS.matches(path.as_posix()):
-            return True
-        for root in self._roots:
-            if path.is_relative_to(root):
-                patterns = self._ignore_file(root)
-                return patterns is not None and patterns.matches(path.relative_to(root).as_posix())
+    def git_ignores(self, path: Path) -> bool:
+        """Whether git ignores the file, by ``.gitignore`` and ``.git/info/exclude``; no source of context.
+
+        Whether it is tracked all the same is not asked.
+        """
+        return any(self._covered(name, _GIT) for name in _names(path))
+
+    def _covered(self, path: Path, kinds: tuple[str, ...]) -> bool:
+        root = next((root for root in self._roots if path.is_relative_to(root)), None)
+        if root is None:
+            return False
+        parts = path.relative_to(root).parts
+        # Ignore files from the root down to the folder that is looked at, each with its depth.
+        stack: list[tuple[int, IgnorePatterns]] = []
+        folder = root
+        for depth, part in enumerate(parts):
+            for kind in kinds if depth == 0 else kinds[-1:]:
+                patterns = self._ignore_file(folder / kind)
+                if patterns is not None:
+                    stack.append((depth, patterns))
+            for at, patterns in reversed(stack):
+                name = "/".join(parts[at : depth + 1])
+                decision = patterns.decide(name, is_directory=depth + 1 < len(parts))
+                if decision is not None:
+                    if decision:
+                        return True
+                    break
+            folder /= part
         return False
 
-    def _ignore_file(self, root: Path) -> IgnorePatterns | None:
-        file = root / IGNORE_FILE
+    def _ignore_file(self, file: Path) -> IgnorePatterns | None:
         try:
             status = file.stat()
         except OSError:
             return None
         stamp = (status.st_mtime_ns, status.st_size)
-        known = self._files.get(root)
+        known = self._files.get(file)
         if known is not None and known[:2] == stamp:
             return known[2]
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        try:
+            lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        except OSError:
+            return None
         patterns = IgnorePatterns(lines)
-        self._files[root] = (*stamp, patterns)
+        self._files[file] = (*stamp, patterns)
         return patterns
+
+
+def _names(path: Path) -> list[Path]:
+    """The path as given, and what it is once links are followed, if that differs."""
+    absolute = Path(os.path.abspath(path))
+    real = Path(os.path.realpath(absolute))
+    return [absolute] if real == absolute else [absolute, real]
 
 
 def workspace_root(path: Path) -> Path:

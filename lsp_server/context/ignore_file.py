@@ -1,4 +1,8 @@
-"""Patterns in the manner of gitignore."""
+"""Patterns in the manner of gitignore (git's manual page gitignore(5)).
+
+Compared with ``git check-ignore`` in tests. The library pathspec was tried instead: it excludes directories
+that ``a/**`` does not, so that ``!a/keep`` has no effect, knows no ``[[:digit:]]``, and raises on ``[z-a]``.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,18 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+
+_POSIX_CLASS = re.compile(r"\[:([a-z]+):\]")
+_POSIX = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": re.escape("!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~\\"),
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 
 
 @dataclass(frozen=True)
@@ -33,17 +49,18 @@ class IgnorePatterns:
         """Whether the file ``path`` (relative to the root, with ``/``) is excluded."""
         parts = [part for part in path.split("/") if part]
         for depth in range(1, len(parts) + 1):
-            if self._decide("/".join(parts[:depth]), is_directory=depth < len(parts)):
+            if self.decide("/".join(parts[:depth]), is_directory=depth < len(parts)):
                 return True
         return False
 
-    def _decide(self, path: str, *, is_directory: bool) -> bool:
+    def decide(self, path: str, *, is_directory: bool) -> bool | None:
+        """What the last pattern that matches ``path`` itself says: excluded or not; None if none does."""
         for pattern in reversed(self._patterns):
             if pattern.directories_only and not is_directory:
                 continue
             if pattern.regex.fullmatch(path):
                 return not pattern.negated
-        return False
+        return None
 
 
 @lru_cache(maxsize=1024)
@@ -81,7 +98,9 @@ def _translate(glob: str) -> str:
             out.append("(?:.*/)?")
             at += 3
         elif glob.startswith("**", at):
-            out.append(".*")
+            # Only a whole component of two stars crosses directories.
+            whole = (at == 0 or glob[at - 1] == "/") and at + 2 == len(glob)
+            out.append(".+" if whole else "[^/]*")
             at += 2
         elif glob[at] == "*":
             out.append("[^/]*")
@@ -93,9 +112,7 @@ def _translate(glob: str) -> str:
             out.append(re.escape(glob[at + 1]))
             at += 2
         elif glob[at] == "[" and (end := _class_end(glob, at)) > 0:
-            body = glob[at + 1 : end].replace("\\", "\\\\")
-            body = "^" + body[1:] if body.startswith("!") else body
-            out.append(f"(?!/)[{body}]")
+            out.append(f"(?!/)[{_class_body(glob[at + 1 : end])}]")
             at = end + 1
         else:
             out.append(re.escape(glob[at]))
@@ -103,9 +120,29 @@ def _translate(glob: str) -> str:
     return "".join(out)
 
 
+def _class_body(body: str) -> str:
+    """What stands between the brackets, in the words of ``re``."""
+    negated = body.startswith(("!", "^"))
+    if negated:
+        body = body[1:]
+    # A single bracket inside a class would make ``re`` warn of sets within sets.
+    pieces = _POSIX_CLASS.split(body)
+    for at, piece in enumerate(pieces):
+        pieces[at] = _POSIX.get(piece, "") if at % 2 else piece.replace("\\", "\\\\").replace("[", "\\[")
+    return "^" * negated + "".join(pieces)
+
+
 def _class_end(glob: str, start: int) -> int:
     """Index of the ``]`` that closes the class opened at ``start``, or -1."""
-    first = start + 1
-    if glob.startswith("!", first):
-        first += 1
-    return glob.find("]", first + 1)
+    at = start + 1
+    if glob.startswith(("!", "^"), at):
+        at += 1
+    first = at
+    while at < len(glob):
+        if named := _POSIX_CLASS.match(glob, at):
+            at = named.end()
+        elif glob[at] == "]" and at > first:
+            return at
+        else:
+            at += 1
+    return -1

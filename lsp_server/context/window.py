@@ -46,7 +46,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class Window:
-    """Text around the cursor with ``\\n`` line ends; ``above + head`` is the prefix.
+    """Text around the cursor with ``\\n`` line ends; ``above + middle + head`` is the prefix.
 
     Attributes:
         above: whole lines above the cursor's line.
@@ -54,6 +54,7 @@ class Window:
         suffix: the rest of the cursor's line and whole lines below it.
         first_line: line at which ``above`` begins.
         stop_line: first line below the window.
+        middle: whole lines between ``above`` and ``head`` that are shown as the begin of the answer.
     """
 
     above: str
@@ -61,13 +62,19 @@ class Window:
     suffix: str
     first_line: int
     stop_line: int
+    middle: str = ""
+
+    @property
+    def middle_lines(self) -> int:
+        """Number of lines in ``middle``."""
+        return self.middle.count("\n")
 
 
 def choose(snapshot: Snapshot, cursor: Point, budget: Budget, count: Callable[[str], int]) -> Window:
     """The window around ``cursor`` (column in characters) within ``budget``.
 
     ``count`` gives the tokens of one line; summed over lines it is close to the tokens of the whole,
-    not always above them, so the caller still trims the token lists.
+    not always above them, so the caller still makes the parts fit (prompts/fit.py).
     """
     line = snapshot.lines[cursor.line]
     head = _bounded_head(line[: cursor.column], budget.prefix)

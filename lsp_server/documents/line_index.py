@@ -13,7 +13,8 @@ from typing import Literal
 
 Eol = Literal["\n", "\r\n", "\r"]
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)")
+# Of the line ends only: a pattern that begins with the line would try every character of a long last line.
+_EOL = re.compile(r"\r\n|\r|\n")
 
 
 def split_lines(text: str) -> list[str]:
@@ -30,8 +31,8 @@ def split_lines(text: str) -> list[str]:
         return lines
     lines = []
     end = 0
-    for match in _LINE.finditer(text):
-        lines.append(match.group())
+    for match in _EOL.finditer(text):
+        lines.append(text[end : match.end()])
         end = match.end()
     lines.append(text[end:])
     return lines

@@ -6,51 +6,26 @@ asked for. Snapshots share the strings of unchanged lines, so finding it compare
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from lsp_server.documents.grammars import parser_for
 from lsp_server.documents.line_index import to_lf
 from lsp_server.documents.text import Snapshot
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser, Tree
+    from tree_sitter import Tree
 
-# LSP language identifiers -> (package, function that returns the grammar).
-_GRAMMARS = {
-    "python": ("tree_sitter_python", "language"),
-    "javascript": ("tree_sitter_javascript", "language"),
-    "javascriptreact": ("tree_sitter_javascript", "language"),
-    "typescript": ("tree_sitter_typescript", "language_typescript"),
-    "typescriptreact": ("tree_sitter_typescript", "language_tsx"),
-    "go": ("tree_sitter_go", "language"),
-    "rust": ("tree_sitter_rust", "language"),
-    "java": ("tree_sitter_java", "language"),
-    "c": ("tree_sitter_c", "language"),
-    "cpp": ("tree_sitter_cpp", "language"),
-}
+__all__ = ["MAX_CHARS", "SyntaxTree", "parser_for"]
 
-_parsers: dict[str, Parser] = {}
-
-
-def parser_for(language_id: str) -> Parser | None:
-    """A shared parser, or None for a language without a grammar. Imports the grammar at first use."""
-    if language_id in _parsers:
-        return _parsers[language_id]
-    grammar = _GRAMMARS.get(language_id)
-    if grammar is None:
-        return None
-    from tree_sitter import Language, Parser
-
-    package, function = grammar
-    language = Language(getattr(importlib.import_module(package), function)())
-    return _parsers.setdefault(language_id, Parser(language))
+# What is larger is data or generated, and its first parse would be waited for.
+MAX_CHARS = 1_000_000
 
 
 class SyntaxTree:
     """The parse tree of one document, kept up to date on demand.
 
     The tree is over the text with ``\\n`` line ends in UTF-8 (lone surrogates as ``?``), so that its
-    rows are the document's lines whatever their ends are.
+    rows are the document's lines whatever their ends are. Not for two threads at once.
     """
 
     def __init__(self) -> None:
@@ -58,9 +33,10 @@ class SyntaxTree:
         self._tree: Tree | None = None
 
     def tree(self, snapshot: Snapshot) -> Tree | None:
-        """The tree of ``snapshot``, or None for an unknown language."""
+        """The tree of ``snapshot``, or None for an unknown language and for more than `MAX_CHARS`."""
         parser = parser_for(snapshot.language_id)
-        if parser is None:
+        if parser is None or sum(map(len, snapshot.lines)) > MAX_CHARS:
+            self._snapshot = self._tree = None
             return None
         old = self._snapshot
         if old is snapshot and self._tree is not None:

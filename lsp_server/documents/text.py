@@ -1,10 +1,24 @@
-"""One open document: lines edited in place, and immutable snapshots for requests."""
+"""One open document: lines edited in place, and immutable snapshots for requests.
+
+The text as the user wrote it never leaves this module: snapshots, the only way to read a document, have the
+characters of secrets replaced (context/secrets.py). So nothing that is made of a snapshot, be it a prompt, an
+index or a log, has to think of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lsp_server.context.secrets import (
+    KEY_LINES,
+    LONG_LINE,
+    has_private_key,
+    inside,
+    redact,
+    redact_edited,
+    secrets_in,
+)
 from lsp_server.documents.line_index import Eol, dominant_eol, split_lines, strip_eol, to_lf
 from lsp_server.documents.positions import PositionEncoding, join_surrogates, to_index
 
@@ -31,10 +45,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The text of a document at one version.
+    """The text of a document at one version, secrets replaced.
 
     Attributes:
-        lines: with their line ends; the last one has none. Never empty.
+        lines: with their line ends; the last one has none. Never empty. Snapshots share the strings of
+            lines that did not change.
         eol: the commonest line end, which the client puts back in place of our ``\\n``.
     """
 
@@ -47,7 +62,7 @@ class Snapshot:
     @classmethod
     def of(cls, text: str, uri: str = "", version: int = 0, language_id: str = "") -> Snapshot:
         """A snapshot of a text that is in no store (a file read by the command line)."""
-        lines = tuple(split_lines(join_surrogates(text)))
+        lines = tuple(map(redact, split_lines(join_surrogates(text))))
         return cls(uri, version, language_id, lines, dominant_eol(lines))
 
     def line(self, number: int) -> str:
@@ -58,6 +73,10 @@ class Snapshot:
         """``point`` clamped into the text, its column in characters."""
         return locate(self.lines, point, encoding)
 
+    def in_secret(self, place: Point) -> bool:
+        """Whether ``place`` (column in characters) is within a secret or touches it."""
+        return inside(self.lines[place.line], place.column)
+
     def lf(self, first: int, stop: int) -> str:
         """Lines ``first`` to ``stop`` (exclusive) with ``\\n`` as line ends, as the model sees them."""
         return "".join(map(to_lf, self.lines[first:stop]))
@@ -67,20 +86,32 @@ class Document:
     """A text under edit. Not thread-safe: the event loop owns it, requests take snapshots.
 
     An edit costs the lines it touches plus moving the pointers behind them, not the text.
+
+    Attributes:
+        size: characters.
+        secrets: those that are replaced in snapshots.
+        holds_key: a private key is in the text, which must not be read any more.
+        edited_line: where the last edit ended.
     """
 
     def __init__(self, uri: str, version: int, language_id: str, text: str) -> None:
         self.uri = uri
         self.version = version
         self.language_id = language_id
-        self._lines = split_lines(join_surrogates(text))
+        self.size = 0
+        self.secrets = 0
+        self.holds_key = False
+        self.edited_line = 0
+        self._lines: list[str] = []
+        self._safe: list[str] = []
+        self._set(text)
         self._snapshot: Snapshot | None = None
 
     def apply(self, version: int, changes: Iterable[Change], encoding: PositionEncoding) -> None:
         """Apply the changes of one ``didChange`` in order; positions out of range clamp."""
         for change in changes:
             if change.start is None or change.end is None:
-                self._lines = split_lines(join_surrogates(change.text))
+                self._set(change.text)
             else:
                 self._replace(change.start, change.end, change.text, encoding)
         self.version = version
@@ -89,9 +120,20 @@ class Document:
     def snapshot(self) -> Snapshot:
         """The current text; the same object until the next edit."""
         if self._snapshot is None:
-            lines = tuple(self._lines)
+            lines = tuple(self._safe)
             self._snapshot = Snapshot(self.uri, self.version, self.language_id, lines, dominant_eol(lines))
         return self._snapshot
+
+    def _set(self, text: str) -> None:
+        lines = split_lines(join_surrogates(text))
+        # Some clients send the whole text at each key; a line that was there need not be looked at again.
+        known = dict(zip(self._lines, self._safe, strict=True))
+        self._safe = [known.get(line) or redact(line) for line in lines]
+        self._lines = lines
+        self.size = sum(map(len, lines))
+        self.secrets = sum(map(secrets_in, self._safe))
+        self.holds_key = has_private_key(lines)
+        self.edited_line = min(self.edited_line, len(lines) - 1)
 
     def _replace(self, start: Point, end: Point, text: str, encoding: PositionEncoding) -> None:
         lines = self._lines
@@ -111,7 +153,20 @@ class Document:
         if last.line + 1 < len(lines):
             # The tail kept its line end, so what follows it is the next line and not a new one.
             replacement.pop()
-        lines[top : last.line + 1] = replacement
+        if len(replacement) == 1 and len(merged) > LONG_LINE and top == first.line:
+            # One more on each side: joined halves of a surrogate pair are shorter.
+            begin, stop = max(0, first.column - 1), last.column + 1
+            safe = [redact_edited(merged, self._safe[top], begin, self._safe[last.line], stop)]
+        else:
+            safe = list(map(redact, replacement))
+        replaced = slice(top, last.line + 1)
+        self.size += sum(map(len, replacement)) - sum(map(len, lines[replaced]))
+        self.secrets += sum(map(secrets_in, safe)) - sum(map(secrets_in, self._safe[replaced]))
+        lines[replaced] = replacement
+        self._safe[replaced] = safe
+        self.edited_line = top + len(replacement) - 1
+        if has_private_key(lines, max(0, top - KEY_LINES), top + len(replacement)):
+            self.holds_key = True
 
 
 def locate(lines: list[str] | tuple[str, ...], point: Point, encoding: PositionEncoding) -> Point:

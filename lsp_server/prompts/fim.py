@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from inference.api import TextCodec
 from lsp_server.documents.positions import without_surrogates
-from lsp_server.prompts.families import FAMILIES, Family, Part
+from lsp_server.prompts.context_files import ContextFile as ContextFile
+from lsp_server.prompts.context_files import Lead
+from lsp_server.prompts.families import FAMILIES, Family, Part, Template
 
 
 @dataclass(frozen=True)
@@ -14,48 +16,44 @@ class FimFormat:
     """A family bound to a vocabulary: control tokens as ids.
 
     Attributes:
+        begin: ids in front of everything.
         items: ids and parts in the order of the prompt.
+        suffix_first: the same for the order "spm" (`Family.suffix_first`).
         stop_ids: tokens that end an answer; every control token of the vocabulary is one, so that
             none of them can leak into a document.
     """
 
     family: Family
+    begin: tuple[int, ...]
     items: tuple[int | Part, ...]
+    suffix_first: tuple[int | Part, ...]
     stop_ids: frozenset[int]
 
     @property
     def overhead(self) -> int:
-        """Control tokens of a prompt."""
-        return sum(isinstance(item, int) for item in self.items)
-
-
-@dataclass(frozen=True)
-class ContextFile:
-    """A piece of another place that a prompt shows: a path as a reader would write it, and its text."""
-
-    path: str
-    text: str
+        """Control tokens of a prompt without other files."""
+        return len(self.begin) + sum(isinstance(item, int) for item in self.items)
 
 
 @dataclass(frozen=True)
 class FimParts:
-    """Text for a prompt, each part with the most tokens it may take.
+    """Text for a prompt. Nothing is cut here: each part has been made to fit (prompts/fit.py).
 
     Attributes:
-        prefix: text before the cursor; too many tokens are cut at its start.
-        suffix: text after the cursor; too many tokens are cut at its end.
+        prefix: text before the cursor.
+        suffix: text after the cursor.
         head: the text between ``prefix`` and the cursor, put behind the middle marker as the begin of
-            the answer. While the user types on one line only this changes, so that the tokens before
-            it, the suffix included, need not be read again.
-        context: pieces of other places, shown before everything else, least related first.
+            the answer. While the user types only this changes, so that the tokens before it, the suffix
+            included, need not be read again.
+        lead: other files, shown before everything else.
+        suffix_first: the order "spm"; ``head`` must be empty.
     """
 
     prefix: str
     suffix: str
     head: str = ""
-    max_prefix: int | None = None
-    max_suffix: int | None = None
-    context: tuple[ContextFile, ...] = ()
+    lead: Lead = field(default_factory=Lead)
+    suffix_first: bool = False
 
 
 def find_format(codec: TextCodec) -> FimFormat | None:
@@ -74,35 +72,43 @@ def render(format: FimFormat, parts: FimParts, codec: TextCodec) -> tuple[int, .
     """Token ids of the prompt.
 
     The document's text is encoded as plain text: the spelling of a control token inside it never
-    becomes that token.
+    becomes that token. Parts are encoded one by one, so the prompt is as long as they are together.
     """
-    prefix = codec.encode(without_surrogates(parts.prefix))
-    suffix = codec.encode(without_surrogates(parts.suffix))
-    head = codec.encode(without_surrogates(parts.head)) if parts.head else []
-    if parts.max_prefix is not None:
-        head = head[max(0, len(head) - parts.max_prefix) :]
-        prefix = prefix[max(0, len(prefix) - (parts.max_prefix - len(head))) :]
-    if parts.max_suffix is not None:
-        suffix = suffix[: parts.max_suffix]
-    prompt: list[int] = []
-    for item in format.items:
+    texts = {Part.PREFIX: parts.prefix, Part.SUFFIX: parts.suffix}
+    prompt: list[int] = [*format.begin, *parts.lead.outside]
+    for item in format.suffix_first if parts.suffix_first else format.items:
         if isinstance(item, int):
             prompt.append(item)
-        else:
-            prompt.extend(prefix if item is Part.PREFIX else suffix)
-    return (*prompt, *head)
+            continue
+        if item is Part.PREFIX:
+            prompt.extend(parts.lead.inside)
+        prompt.extend(_encode(texts[item], codec))
+    return (*prompt, *_encode(parts.head, codec))
+
+
+def _encode(text: str, codec: TextCodec) -> list[int]:
+    return codec.encode(without_surrogates(text)) if text else []
 
 
 def _bind(family: Family, codec: TextCodec) -> FimFormat:
-    items: list[int | Part] = []
     begin = codec.special(family.begin) if family.begin else None
-    if begin is not None:
-        items.append(begin)
-    for item in family.template:
-        id = item if isinstance(item, Part) else codec.special(item)
-        assert id is not None, "checked by find_format"
-        items.append(id)
+    items = _ids(family.template, codec)
     stops = {codec.special(spelling) for spelling in family.stops} - {None}
     controls = {item for item in items if isinstance(item, int)}
     stop_ids = codec.special_ids | codec.end_ids | controls | {id for id in stops if id is not None}
-    return FimFormat(family, tuple(items), frozenset(stop_ids))
+    return FimFormat(
+        family,
+        () if begin is None else (begin,),
+        items,
+        _ids(family.suffix_first, codec),
+        frozenset(stop_ids),
+    )
+
+
+def _ids(template: Template, codec: TextCodec) -> tuple[int | Part, ...]:
+    items: list[int | Part] = []
+    for item in template:
+        id = item if isinstance(item, Part) else codec.special(item)
+        assert id is not None, "checked by find_format"
+        items.append(id)
+    return tuple(items)

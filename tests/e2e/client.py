@@ -67,6 +67,7 @@ class Client:
         options: Any = None,
         root: Path | None = None,
         process_id: int | None = None,
+        name: str = "",
     ) -> float:
         """The handshake; returns the seconds until the answer."""
         began = time.monotonic()
@@ -74,6 +75,7 @@ class Client:
             "initialize",
             {
                 "processId": process_id,
+                "clientInfo": {"name": name} if name else None,
                 "rootUri": root.as_uri() if root else None,
                 "workspaceFolders": [{"uri": root.as_uri(), "name": "root"}] if root else None,
                 "capabilities": UTF8 if capabilities is None else capabilities,

@@ -19,7 +19,7 @@ Start = Callable[..., Awaitable[Client]]
 
 
 @pytest_asyncio.fixture
-async def start() -> AsyncIterator[Start]:
+async def start(tmp_path: Path) -> AsyncIterator[Start]:
     """Starts servers and ends them with the test: ``await start(fake=True, answer=...)``.
 
     With ``fake`` the engine is tests/fake_engine.py; its behaviour comes in keyword arguments.
@@ -27,7 +27,9 @@ async def start() -> AsyncIterator[Start]:
     clients: list[Client] = []
 
     async def begin(*arguments: str, fake: bool = True, **behaviour: object) -> Client:
-        env = {f"FAKE_{name.upper()}": str(value) for name, value in behaviour.items()}
+        # The user's statistics count what the user does.
+        env = {"DRAFTLINE_HOME": str(tmp_path / "home")} if fake else {}
+        env |= {f"FAKE_{name.upper()}": str(value) for name, value in behaviour.items()}
         command = ("tests/e2e/fake_server.py",) if fake else ("-m", "lsp_server")
         client = await Client.start(*command, "lsp", *arguments, env=env)
         clients.append(client)

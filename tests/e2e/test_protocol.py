@@ -153,10 +153,10 @@ async def test_empty_and_huge_documents_answer(start: Any) -> None:
     line = f"{URI}3"
     client.open(line, "é" * 2_000_000)
     assert insert(await client.complete(line, 0, 2_000_001)) == "x"
-    too_large = f"{URI}4"
-    client.open(too_large, "x" * (17 * 1024 * 1024))
-    assert await client.complete(too_large, 0, 1) == []
-    await client.status(lambda params: params["reason"] == "too-large")
+    larger = f"{URI}4"
+    client.open(larger, "x" * (17 * 1024 * 1024))
+    client.change(larger, "y", (0, 1_000_000))
+    assert insert(await client.complete(larger, 0, 1_000_001)) == "x"
     assert await client.shutdown() == 0
 
 
@@ -182,6 +182,60 @@ async def test_a_trace_tells_what_each_answer_cost(start: Any) -> None:
     client.change(URI, "y", (1, 6))
     await client.complete(URI, 1, 7)
     assert len([name for name, _ in client.notifications if name == "draftline/trace"]) == 2
+
+
+async def test_use_is_counted_on_this_machine(start: Any, tmp_path: Path) -> None:
+    for restarted in (False, True):
+        client: Client = await start(answer="return 1")
+        await client.initialize(options={"prefetch": False})
+        await client.ready()
+        client.open(URI, "def f():\n    \n")
+        (item,) = await client.complete(URI, 1, 4)
+        client.change(URI, item["insertText"], (1, 4))
+        executed = {"command": item["command"]["command"], "arguments": item["command"]["arguments"]}
+        await client.request("workspace/executeCommand", executed)
+        assert await client.request("draftline/statistics", {}) == await client.request(
+            "draftline/statistics"
+        )
+        use = await client.request("draftline/statistics")
+        assert use["counts"]["requests"] == use["counts"]["shown"] == 1 + restarted
+        assert use["counts"]["acceptedWhole"] == 1 + restarted, "the edit and the command are one acceptance"
+        assert use["counts"]["charactersAccepted"] == 8 * (1 + restarted)
+        assert use["sources"] == {"model": 1 + restarted}
+        assert use["latencyMs"]["p95"] >= use["latencyMs"]["p50"] >= 0
+        assert await client.shutdown() == 0
+    stored = (tmp_path / "home" / "statistics.json").read_text()
+    assert "return" not in stored and "project" not in stored
+
+
+async def test_asking_by_hand_brings_a_list_and_a_key_one_item(start: Any) -> None:
+    client: Client = await start(answer="a\nb")
+    await client.initialize(options={"candidates": 5})
+    await client.ready()
+    client.open(URI, "x = ")
+    for automatic in (True, False):
+        _, pending = client.ask(URI, 0, 4, automatic=automatic)
+        answer = await asyncio.wait_for(pending, 20)
+        assert [item["insertText"] for item in answer] == ["a\nb"], "equal candidates are one"
+
+
+async def test_items_are_as_the_client_needs_them(start: Any) -> None:
+    expected = {"IntelliJ IDEA 2026.1": {"insertText", "range"}, "Neovim": {"insertText", "range", "command"}}
+    for name, keys in expected.items():
+        client: Client = await start(answer="x")
+        await client.initialize(name=name)
+        await client.ready()
+        client.open(URI, "a")
+        (item,) = await client.complete(URI, 0, 1)
+        assert set(item) == keys
+    client = await start(answer="x")
+    await client.initialize(name="Neovim", options={"draftline": {"client": "emacs"}})
+    await client.ready()
+    client.open(URI, "a")
+    answer = await client.complete(URI, 0, 1)
+    assert insert(answer["items"]) == "x"
+    client.close(URI)
+    assert await client.complete(URI, 0, 1) is None
 
 
 async def test_excluded_files_get_nothing(start: Any, tmp_path: Path) -> None:
@@ -347,7 +401,7 @@ async def test_a_stream_out_of_step_ends_the_server(start: Any) -> None:
     assert await client.wait() == 1
 
 
-async def test_tcp() -> None:
+async def test_tcp(tmp_path: Path) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "tests/e2e/fake_server.py",
@@ -357,7 +411,7 @@ async def test_tcp() -> None:
         stderr=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.DEVNULL,
         cwd=ROOT,
-        env={**os.environ, "FAKE_ANSWER": "x"},
+        env={**os.environ, "FAKE_ANSWER": "x", "DRAFTLINE_HOME": str(tmp_path)},
     )
     assert process.stderr is not None
     line = (await asyncio.wait_for(process.stderr.readline(), 20)).decode()

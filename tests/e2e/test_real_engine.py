@@ -118,7 +118,7 @@ def test_complete_with_the_real_model(tmp_path: Path) -> None:
 @pytest.mark.model
 async def test_typing_along_with_the_real_model(start: Any) -> None:
     client: Client = await start(fake=False)
-    await client.initialize(options={"model": REAL_MODEL})
+    await client.initialize(options={"model": REAL_MODEL, "statistics": False})
     await client.ready(timeout=240)
     client.open(URI, "def add(a, b):\n    return \n\n\nprint(add(1, 2))\n")
     (item,) = await client.complete(URI, 1, 11)

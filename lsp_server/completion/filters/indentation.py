@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inference.stops import indent_columns
+from inference.lines import indent_columns
 from lsp_server.completion.filters.context import FilterContext
 from lsp_server.completion.scope import opens_block
 

@@ -8,7 +8,7 @@ from lsp_server.completion.filters.context import FilterContext
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
-_QUOTES = frozenset("\"'`")
+QUOTES = frozenset("\"'`")
 # What editors insert behind the cursor by themselves, and may follow it at a statement's end.
 CLOSING = re.compile(r"[)\]}>\"'`;,:\s]*")
 
@@ -23,7 +23,7 @@ def suffix_overlap(text: str, context: FilterContext) -> str | None:
     rest = context.rest.strip()
     if not rest:
         return text
-    if (rest[0] in _CLOSERS or rest[0] in _QUOTES) and CLOSING.fullmatch(rest):
+    if (rest[0] in _CLOSERS or rest[0] in QUOTES) and CLOSING.fullmatch(rest):
         cut = None if context.replaces_rest else second_closing(text, rest)
         return text if cut is None else text[:cut] or None
     first, newline, _ = text.partition("\n")
@@ -40,7 +40,7 @@ def second_closing(text: str, rest: str) -> int | None:
     """Index in ``text`` of the bracket or quote that ``rest``, closing punctuation, begins with and
     that closes something opened before the cursor; None if there is none."""
     wanted = rest[0]
-    if wanted in _QUOTES:
+    if wanted in QUOTES:
         return _unescaped(text, wanted)
     if wanted not in _CLOSERS:
         return None
@@ -55,7 +55,7 @@ def second_closing(text: str, rest: str) -> int | None:
         if quote:
             if char in (quote, "\n"):
                 quote = ""
-        elif char in _QUOTES:
+        elif char in QUOTES:
             quote = char
         elif char in _OPENERS:
             stack.append(_OPENERS[char])

@@ -23,6 +23,7 @@ from bench.quality.answers import (
 from bench.quality.datasets import EditTask, InfillTask
 from bench.quality.draftline_infill import VARIANTS, DraftlineInfill, NoFillIn, oracle_cut
 from bench.quality.edit_prompt import edit_prompt
+from bench.quality.judge import Judgement, judge
 from inference.api import FinishReason, GenerationRequest
 from inference.drafting.recycling import RecyclingTable
 from inference.generation import Outcome
@@ -115,14 +116,35 @@ def test_the_line_goes_behind_the_marker() -> None:
     assert runtime.shown() == "<|fim_prefix|>def double(n):\n<|fim_suffix|>\n<|fim_middle|>    return n"
 
 
+TAIL = "    return b\n"
+THREE = replace(SPAN, prompt="def f(n):\n    a = n\n    b = a\n    c = b\n", suffix=TAIL)
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("spm", f"<|fim_prefix|><|fim_suffix|>{TAIL}<|fim_middle|>{THREE.prompt}"),
+        ("lines-in-middle", f"<|fim_prefix|><|fim_suffix|>{TAIL}<|fim_middle|>{THREE.prompt}"),
+        ("line-in-middle", f"<|fim_prefix|>{THREE.prompt}<|fim_suffix|>{TAIL}<|fim_middle|>"),
+    ],
+)
+def test_orders(order: str, expected: str) -> None:
+    runtime = ScriptedRuntime(" * 2")
+    infill = runtime.infill()
+    infill.candidate(VARIANTS["lines-in-middle/all"]).answer(SPAN)  # another task leaves no anchor
+    infill.candidate(VARIANTS[f"{order}/all"]).answer(replace(THREE, id=f"three/{order}"))
+    assert runtime.shown() == expected
+    assert {request.document for request in runtime.requests} == {"quality.py"}
+
+
 def test_variants_of_one_generation_share_it() -> None:
     runtime = ScriptedRuntime(RUNS_ON)
     infill = runtime.infill()
     for variant in VARIANTS.values():
         infill.candidate(variant).answer(LINE)
-    assert len(runtime.requests) == 8  # four orders, with and without stop rules
+    assert len(runtime.requests) == 14  # seven orders, with and without stop rules
     infill.candidate(VARIANTS["psm/all"]).answer(replace(LINE, id="line/1"))
-    assert len(runtime.requests) == 9
+    assert len(runtime.requests) == 15
 
 
 def test_a_model_that_cannot_fill_in_is_refused() -> None:
@@ -202,6 +224,22 @@ def test_an_edit_is_asked_as_a_chat_and_read_from_the_block() -> None:
     assert prompt.text == codec.show(prompt.ids)
     assert mode == "plain" and codec.special("<|im_end|>") in stop_ids
     assert edit_room(codec, [EDIT]) == len(prompt.ids) + limit
+
+
+def test_an_answer_is_judged_once_and_reported_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def judge_once(task: InfillTask, text: str, *, tests: bool) -> Judgement:
+        judged.append(text)
+        return judge(task, text, tests=tests)
+
+    monkeypatch.setattr("bench.quality.answers.judge", judge_once)
+    candidates = [_candidate("a", []), _candidate("b", []), _candidate("c", [], "    result = n")]
+    tasks = [LINE, replace(LINE, id="line/1")]
+    answers = list(by_turns("single-line", tasks, candidates, tests=False, pause_s=0))
+    assert sorted(judged) == sorted([LINE.middle, "    result = n"] * 2)
+    assert [each.exact for each in answers if each.system != "c"] == [True] * 4
+    assert [each.exact for each in answers if each.system == "c"] == [False] * 2
 
 
 def _candidate(name: str, log: list[str], text: str = "") -> Candidate[InfillTask]:

@@ -10,6 +10,7 @@ import pytest
 from bench.journal import load
 from bench.peers.base import Decoded, PeerFailed, Prompt
 from bench.quality.answers import Infilled
+from bench.quality.draftline_infill import ABLATIONS
 from bench.records import Answer
 from inference.runtime import Runtime
 from lsp_server.cli import main
@@ -65,6 +66,25 @@ def test_every_task_is_answered_in_every_variant(looping_model: Path, data: Path
     (run,) = load([out])
     assert run.run.options["sets"] == {"single-line": 2, "random-span": 2, "edit": 2}
     assert run.run.systems["draftline"]["numerics"] == "int8, fp32"
+
+
+def test_each_filter_and_stop_is_left_out_of_one_generation(
+    looping_model: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, requests = Runtime.run, []
+
+    def counted(self: Runtime, request: Any, *arguments: Any) -> Any:
+        requests.append(request)
+        return run(self, request, *arguments)
+
+    monkeypatch.setattr(Runtime, "run", counted)
+    out = tmp_path / "out.jsonl"
+    arguments = ["--sets", "single-line", "--variants", "line-in-middle/all", "--no-tests", "--ablate"]
+    assert _bench(looping_model, data, out, *arguments) == 0
+    answers = _answers(out)
+    assert {each.variant for each in answers} == {"line-in-middle/all", *ABLATIONS}
+    assert {"line-in-middle/without:rejoins", "line-in-middle/without:blank"} <= set(ABLATIONS)
+    assert len(requests) == 2 * 2  # for each task one with stops, one without
 
 
 def test_records_name_the_mix(looping_model: Path, data: Path, tmp_path: Path) -> None:

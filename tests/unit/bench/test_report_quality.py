@@ -44,6 +44,26 @@ def test_pairs_of_the_same_item() -> None:
     assert not by["draftline second", "exact"].behind
 
 
+def test_what_each_filter_is_worth() -> None:
+    records = [
+        answer(item="0", variant="line-in-middle/all"),
+        answer(item="1", variant="line-in-middle/all", text="b"),
+        answer(item="0", variant="line-in-middle/without:blank"),
+        answer(item="1", variant="line-in-middle/without:blank", text="c", exact=False, passed=False),
+        answer(item="0", variant="line-in-middle/without:scope", passed=None),
+        answer("peer", "0", exact=False),
+    ]
+    found, comparisons = quality_tables.tables(records)
+    (worth,) = [table for table in found if "worth" in table.title]
+    blank, scope = worth.rows
+    assert blank[:3] == ("single-line", "blank", "1 of 2")
+    assert blank[3].startswith("+50.0 pp (") and blank[4].startswith("+50.0 pp (")
+    assert scope[1:3] == ("scope", "0 of 1") and scope[4] == "–"
+    (answers,) = [table for table in found if "by set" in table.title]
+    assert [row[2] for row in answers.rows] == ["line-in-middle/all", "first"]
+    assert {comparison.other for comparison in comparisons} == {"peer first"}
+
+
 def test_numerics_are_told_apart() -> None:
     _, found = quality_tables.tables([answer(), answer(numerics="bf16")])
     assert {comparison.other for comparison in found} == {"draftline first bf16"}

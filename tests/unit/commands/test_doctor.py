@@ -28,6 +28,7 @@ from inference.diagnosis.problems import Problem, find_problems
 from inference.weights import convert, store
 from lsp_server.commands import doctor
 from lsp_server.commands.doctor_report import print_report
+from lsp_server.statistics import Totals
 from tests.tiny_models import make_drafter, make_tiny
 
 
@@ -54,7 +55,16 @@ def test_json_of_a_model(
     assert draftline("--json", "--model", str(looping_model), "--context", "512") == 0
     report = of_json(capfd)
     assert report["works"] is True
-    assert set(report) == {"works", "versions", "python_ms", "machine", "files", "measured", "problems"}
+    assert set(report) == {
+        "works",
+        "versions",
+        "python_ms",
+        "machine",
+        "files",
+        "measured",
+        "problems",
+        "use",
+    }
     assert {"draftline", "python", "torch", "transformers", "tokenizers", "pygls"} <= set(report["versions"])
     assert report["machine"]["cores"]["usable"] >= 1
     assert report["machine"]["memory"]["available"] > 0
@@ -304,13 +314,22 @@ def test_report_with_everything_wrong_can_be_printed() -> None:
     )
     measured = replace(MEASURED, self_test=SelfTest(40, (1, 40), (1,)), fill_in_the_middle=False)
     problems = tuple(find_problems(CONFIG, host, FILES, measured))
-    report = doctor.Report({"draftline": "0", "torch": ""}, 1.0, host, FILES, measured, problems)
+    use = Totals({"requests": 9, "shown": 4}, {"stale": 5}, {"cache": 4}, [7, 30]).report()
+    report = doctor.Report({"draftline": "0", "torch": ""}, 1.0, host, FILES, measured, problems, use)
     out = StringIO()
     print_report(report, Console(file=out))
     text = out.getvalue()
     for problem in problems:
         assert problem.code in text and problem.next_step in text
-    for words in ("[x]", "onednn-u8: exact, not timed", "OTHER BITS", "NOT WRITABLE"):
+    for words in (
+        "[x]",
+        "onednn-u8: exact, not timed",
+        "OTHER BITS",
+        "NOT WRITABLE",
+        "Use so far",
+        "4 (cache 4)",
+        "stale 5",
+    ):
         assert words in text
     json.dumps(doctor.as_json(report), allow_nan=False)
 

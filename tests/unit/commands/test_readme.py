@@ -10,6 +10,7 @@ from inference.diagnosis import problems
 from inference.weights import catalog
 from lsp_server import cli, settings
 from lsp_server.commands import doctor
+from lsp_server.completion.filters import FILTERS
 from lsp_server.completion.reasons import Reason
 from lsp_server.settings import Settings
 
@@ -24,10 +25,15 @@ def test_settings_and_their_defaults() -> None:
     for key, shown in listed.items():
         default = getattr(Settings(), settings._KEYS[key][0])
         if default is None:
-            words = {"numerics": "by the device", "draftModel": "none"}.get(key, "by the machine")
+            by_the_client = {"replaceSuffix": "by the client", "client": "by the client"}
+            words = {"numerics": "by the device", "draftModel": "none", **by_the_client}.get(
+                key, "by the machine"
+            )
         elif isinstance(default, bool):
             # A switch is off; the settings have JSON's words.
             words = "off" if key == "noCache" else str(default).lower()
+        elif isinstance(default, frozenset):
+            words = ", ".join(sorted(default)) or "none"
         elif isinstance(default, float):
             words = f"{default:g}"
         else:
@@ -40,6 +46,14 @@ def test_models_and_commands() -> None:
         assert f"| `{name}`" in README
     for command in cli.COMMANDS:
         assert f"| `draftline {command}" in README
+
+
+def test_filters() -> None:
+    table = README.partition("| filter | what it does |")[2].partition("\n\n")[0]
+    names = "".join(row.split("|")[1] for row in table.splitlines() if row.startswith("|"))
+    listed = re.findall(r"`([\w-]+)`", names)
+    assert listed == [name for name in FILTERS if name in listed]
+    assert set(FILTERS) <= set(listed)
 
 
 def test_codes() -> None:

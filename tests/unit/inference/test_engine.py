@@ -83,6 +83,19 @@ def test_chunks_joined_are_the_text(engine: Engine) -> None:
     assert 0 < result.timings.first <= result.timings.total
 
 
+def test_a_listener_hears_everything_in_order_and_before_the_end(engine: Engine) -> None:
+    for late in (False, True):
+        pending = engine.submit(_request(max_new_tokens=60))
+        if late:
+            pending.future.result(timeout=30)
+        heard: list[tuple[str, bool]] = []
+        pending.listen(lambda chunk, to=heard, of=pending: to.append((chunk.text, of.future.done())))  # type: ignore[misc]
+        text = pending.future.result(timeout=30).text
+        assert len(heard) > 3
+        assert "".join(piece for piece, _ in heard) == text
+        assert late or not any(done for _, done in heard)
+
+
 def test_stops_cut_text_and_cache_alike(engine: Engine) -> None:
     whole = engine.submit(_request("a", use_cache=False)).future.result(timeout=30)
     word = whole.text[20:24]

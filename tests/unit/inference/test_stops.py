@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.api import FinishReason, StopRules
+from inference.api import Below, FinishReason, StopRules
 from inference.stops import StopChecker
 
 R = FinishReason
@@ -47,6 +47,13 @@ SUFFIX_CASES = [
     (")\n", "')')", "')'", R.SUFFIX),
     ("]", "x[0]]", "x[0]", R.SUFFIX),
     (" + b)\n", "a)", "a)", None),
+    # ... word by word, where it says something.
+    (" + offset\n", "base + offset\n", "base ", R.SUFFIX),
+    (" + offset\n", "base + offset", "base ", None),
+    (" + offset\n", "base + offsets\n", "base + offsets\n", None),
+    ("length)\n", "full_length, length)\n", "full_length, ", R.SUFFIX),
+    ("offset\n", "my_offset = 1\n", "my_offset = 1\n", None),
+    ("xy\n", "x + xy\n", "x + xy\n", None),
     # The next line comes behind the cursor at once.
     ("\n    # use single quotes\n    return x\n", "# use single quotes\n    return x\n", "", R.SUFFIX),
     ("\n    x\n", "x\n    y\n", "x\n    y\n", None),
@@ -68,16 +75,21 @@ def test_an_unfinished_last_line_that_repeats_the_suffix_is_cut() -> None:
 def test_strings_and_lines() -> None:
     assert _run(StopRules(strings=("END",)), "a EN b END c") == ("a EN b ", R.STOP_STRING)
     assert _run(StopRules(single_line=True), "a\nb") == ("a", R.LINES)
+    assert _run(StopRules(finish_line=True), "a\nb\nc") == ("a", R.LINES)
+    assert _run(StopRules(finish_line=True), " \nb\nc") == (" \nb\nc", None)
     assert _run(StopRules(max_lines=2), "a\nb\nc") == ("a\nb", R.LINES)
     assert _run(StopRules(max_lines=3), "a\nb") == ("a\nb", None)
 
 
 TEXT = st.text(alphabet="ab})(]\n '\"", max_size=40)
+# A suffix may begin with a rest of the line that says something, and then the text may well repeat it.
+SUFFIX = st.builds(str.__add__, st.sampled_from(["", "", "ababab", " ababab)"]), TEXT)
+OUTPUT = st.builds("".join, st.lists(st.sampled_from(["ababab", "ababab)", " "]) | TEXT, max_size=6))
 
 
 @given(
-    TEXT,
-    TEXT,
+    SUFFIX,
+    OUTPUT,
     st.integers(1, 5),
     st.sampled_from([(), ("ab",), ("a\n", "}}")]),
     st.sampled_from([None, 1, 2]),
@@ -104,7 +116,34 @@ def test_settled_text_is_never_taken_back(
     assert output.startswith(checker.text)
 
 
-@given(TEXT, TEXT, st.integers(1, 7))
+WORDS = st.lists(
+    st.sampled_from(
+        ["\n", "\n", "    ", "    ", "return x", "a_long_line", "if x:", "else:", "b", "{", ")", "# c"]
+    ),
+    max_size=24,
+).map("".join)
+
+
+@given(st.sampled_from(["", "    ", "    x"]), WORDS, WORDS, st.integers(1, 5))
+def test_settled_text_is_never_taken_back_by_what_stands_below(
+    head: str, below: str, output: str, step: int
+) -> None:
+    lines = tuple(line for line in below.split("\n") if line.strip())
+    checker = StopChecker(StopRules(below=Below(head, lines), max_lines=9))
+    settled, reason = "", None
+    for start in range(0, len(output), step):
+        reason = checker.push(output[start : start + step])
+        assert checker.text.startswith(settled)
+        if reason is not None:
+            break
+        settled = checker.text[: checker.settled]
+    if reason is None:
+        checker.finish()
+    assert checker.text.startswith(settled)
+    assert output.startswith(checker.text)
+
+
+@given(SUFFIX, OUTPUT, st.integers(1, 7))
 def test_pieces_do_not_matter(suffix: str, output: str, step: int) -> None:
     rules = StopRules(suffix=suffix, strings=("ab",), first_line_scope=True)
     checker = StopChecker(rules)

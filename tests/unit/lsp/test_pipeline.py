@@ -44,12 +44,12 @@ def test_the_last_piece_is_generated_again() -> None:
             "",
         ),
         (
-            CompletionOptions(line_in_middle=False),
+            CompletionOptions(order="psm"),
             "<|fim_prefix|>def f(value):\n    return<|fim_suffix|>alue\nf(1)\n<|fim_middle|>",
             " v",
         ),
         (
-            CompletionOptions(line_in_middle=False, heal=False),
+            CompletionOptions(order="psm", heal=False),
             "<|fim_prefix|>def f(value):\n    return v<|fim_suffix|>alue\nf(1)\n<|fim_middle|>",
             "",
         ),

@@ -189,6 +189,31 @@ async def test_typing_along_needs_no_engine() -> None:
     assert len(bench.engine.requests) == 1
 
 
+async def test_typing_along_a_suggestion_that_replaces_brackets() -> None:
+    bench = Bench("foo()\n", FakeEngine(answer="f(a) + b) + 1"))
+    options = replace(OPTIONS, replaces_rest=True)
+    first = await bench.ask(0, 4, options=options)
+    assert first.suggestion is not None
+    assert (first.suggestion.range.start, first.suggestion.range.end) == (4, 5)
+    # Behind "f(" the first closing bracket of what is left is the suggestion's own.
+    for at, char in enumerate("f(a) + b"):
+        bench.type(0, 4 + at, char)
+        answer = await bench.ask(0, 5 + at, options=options)
+        assert answer.cached and answer.suggestion is not None
+        assert (answer.suggestion.range.start, answer.suggestion.range.end) == (5 + at, 6 + at)
+    bench.type(0, 12, ")")
+    assert not (await bench.ask(0, 13, options=options)).cached, "there are two brackets now"
+
+
+async def test_nothing_for_an_older_text_is_null() -> None:
+    bench = Bench("x = ", FakeEngine(answer="```\n", step_seconds=0.01))
+    task = asyncio.ensure_future(bench.ask(0, 4))
+    await asyncio.sleep(0.02)
+    bench.type(0, 4, "v")
+    answer = await task
+    assert answer.superseded and answer.reason == "filtered:fences"
+
+
 async def test_typing_something_else_or_elsewhere_asks_the_engine() -> None:
     bench = Bench("a\n    \nrest\n", FakeEngine(answer="return 1"))
     await bench.ask(1, 4)
@@ -230,6 +255,12 @@ async def test_half_a_character_at_the_end_is_not_shown() -> None:
     assert text_of(await bench.ask(0, 1)) == "a"
 
 
+@pytest.mark.parametrize("half", ["\ufffd", "\ud83d", "\udc00"])
+async def test_a_suggestion_ends_at_half_a_character(half: str) -> None:
+    bench = Bench("x", FakeEngine(answer=f"a{half}b"))
+    assert text_of(await bench.ask(0, 1)) == "a"
+
+
 async def test_carriage_returns_of_the_model_become_line_feeds() -> None:
     bench = Bench("x", FakeEngine(answer="a\r\nb\rc"))
     assert text_of(await bench.ask(0, 1)) == "a\nb\nc"
@@ -254,3 +285,19 @@ async def test_an_empty_document_asks_nobody() -> None:
 )
 def test_broken_ends(text: str, kept: str) -> None:
     assert without_broken_end(text) == kept
+
+
+async def test_the_anchor_of_a_closed_document_is_forgotten() -> None:
+    bench = Bench("a = 1\n", FakeEngine(answer="b"))
+    options = replace(OPTIONS, order="lines-in-middle")
+
+    async def prompt() -> str:
+        bench.service.suggestions.clear()
+        await bench.ask(1 if bench.version == 1 else 2, 0, options=options)
+        return bench.engine.codec.show(bench.engine.requests[-1].prompt)
+
+    assert (await prompt()).startswith("<|fim_prefix|>a = 1\n<|fim_suffix|>")
+    bench.type(1, 0, "c = 2\n")
+    assert (await prompt()).endswith("<|fim_middle|>c = 2\n")
+    bench.service.closed(URI)
+    assert (await prompt()).endswith("<|fim_middle|>")

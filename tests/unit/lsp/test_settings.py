@@ -31,11 +31,16 @@ def test_all_keys() -> None:
         "kvOffload": 0,
         "prefillChunk": 64,
         "noCache": True,
+        "promptOrder": "spm",
         "maxNewTokens": 32,
         "temperature": 0.5,
         "seed": 7,
         "maxLines": 0,
         "debounceMs": 75.0,
+        "firstLineMs": 0,
+        "prefetch": False,
+        "candidates": 5,
+        "statistics": False,
         "enable": False,
         "disabledLanguages": ["go"],
         "disabledFilters": ["blank"],
@@ -63,8 +68,9 @@ def test_all_keys() -> None:
     )
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
-    assert options.filters_off == {"blank"}
-    assert settings.debounce_ms == 75
+    assert options.filters_off == {"blank"} and options.order == "spm"
+    assert (settings.debounce_ms, settings.first_line_ms) == (75, 0)
+    assert (settings.prefetch, settings.candidates, settings.statistics) == (False, 5, False)
     assert not settings.answers("python")
 
 
@@ -79,6 +85,7 @@ def test_all_keys() -> None:
         ("threads", 0, "a whole number from 1"),
         ("threads", True, "a whole number"),
         ("maxLines", 1.5, "a whole number"),
+        ("promptOrder", "smp", "one of psm, spm, line-in-middle, lines-in-middle"),
         ("temperature", "hot", "a number from 0 to 5"),
         ("enable", "yes", "true or false"),
         ("disabledLanguages", "go", "a list"),
@@ -87,6 +94,8 @@ def test_all_keys() -> None:
         ("device", "tpu", "cpu, cuda, mps"),
         ("kvNumerics", "int4", "one of fp32, int8"),
         ("kvOffload", -1, "a whole number from 0"),
+        ("candidates", 6, "a whole number from 1 to 5"),
+        ("prefetch", 1, "true or false"),
     ],
 )
 def test_an_invalid_value_is_named_with_what_is_accepted(key: str, value: object, accepted: str) -> None:
@@ -125,6 +134,7 @@ def test_switches() -> None:
     settings = settings_from(args)
     assert (settings.draft, settings.no_cache, settings.kv_budget) == ("ngram", True, 64)
     assert settings_from(parser.parse_args([])) == Settings()
+    assert settings_from(parser.parse_args(["--prompt-order", "psm"])).prompt_order == "psm"
     assert settings_from(parser.parse_args(["--draft-model", "small.gguf"])).draft_model == "small.gguf"
     with pytest.raises(WrongUsage, match="--max-new-tokens must be a whole number from 1"):
         settings_from(parser.parse_args(["--max-new-tokens", "0"]))

@@ -129,3 +129,8 @@ def test_store_keeps_no_excluded_and_no_oversized_text() -> None:
     store.withhold("c", Reason.EXCLUDED)
     store.close("b")
     assert store.version("c") is None
+
+
+def test_a_long_last_line_behind_a_carriage_return_is_split_in_one_pass() -> None:
+    # Quadratic work would take hours here.
+    assert split_lines("a\r\n" + "x" * 5_000_000) == ["a\r\n", "x" * 5_000_000]

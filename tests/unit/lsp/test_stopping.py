@@ -1,0 +1,38 @@
+"""The stop rules that a document gives the engine, and their names."""
+
+from __future__ import annotations
+
+from inference.api import StopRules
+from lsp_server.completion.filter_context import filter_context
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.shape import shape
+from lsp_server.completion.stopping import STOP_SUFFIX_CHARS, stop_rules
+from lsp_server.documents.text import Point, Snapshot
+
+
+def rules_at(snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> StopRules:
+    place = filter_context(snapshot, cursor, options)
+    return stop_rules(snapshot, cursor, frozenset({7}), options, place, shape(place))
+
+
+SNAPSHOT = Snapshot.of("def f(x):\r\n    y = \r\n    return y\r\n")
+
+
+def test_rules_of_a_document() -> None:
+    rules = rules_at(SNAPSHOT, Point(1, 8), CompletionOptions(max_lines=4))
+    assert rules.suffix == "\n    return y\n"
+    assert rules.max_lines == 4 and rules.token_ids == {7}
+
+
+def test_rules_can_be_left_out() -> None:
+    options = CompletionOptions(max_lines=4, filters_off=frozenset({"suffix"}))
+    rules = rules_at(SNAPSHOT, Point(1, 8), options)
+    assert rules.suffix == "" and rules.max_lines == 4
+    options = CompletionOptions(max_lines=4, filters_off=frozenset({"max-lines"}))
+    rules = rules_at(SNAPSHOT, Point(1, 8), options)
+    assert rules.suffix and rules.max_lines is None
+
+
+def test_the_suffix_is_bounded() -> None:
+    long = Snapshot.of("x\n" + "y" * 10_000)
+    assert len(rules_at(long, Point(0, 1), CompletionOptions()).suffix) == STOP_SUFFIX_CHARS
