@@ -104,7 +104,21 @@ def parse_place(text: str) -> Place:
 
 
 def read_file(path: Path) -> Snapshot:
-    """The text of a file.
+    """A file as the model may see it: secrets are replaced.
+
+    Raises:
+        CannotComplete: as `read_text`.
+    """
+    return snapshot_of(path, read_text(path))
+
+
+def snapshot_of(path: Path, text: str) -> Snapshot:
+    """The snapshot of a file's text."""
+    return Snapshot.of(text, uri=path.resolve().as_uri(), language_id=language_of(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, without a byte order mark.
 
     Raises:
         CannotComplete: missing, unreadable, excluded, binary or not UTF-8.
@@ -138,7 +152,7 @@ def read_file(path: Path) -> Snapshot:
         ) from None
     if has_private_key(text.splitlines()):
         raise CannotComplete(f"{path} is excluded: it holds a private key.", "Excluded files are never read.")
-    return Snapshot.of(text, uri=path.resolve().as_uri(), language_id=language_of(path))
+    return text
 
 
 def locate(snapshot: Snapshot, place: Place) -> Point:

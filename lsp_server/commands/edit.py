@@ -10,13 +10,16 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from inference.api import FinishReason, GenerationResult, TextEngine
-from lsp_server.commands.complete import read_file, start_engine
+from lsp_server.commands.complete import read_text, snapshot_of, start_engine
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
+from lsp_server.context.secrets import has_private_key
+from lsp_server.documents.line_index import split_lines
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.inline_edit.edits import LineEdit, line_edits
 from lsp_server.inline_edit.reasons import FLAG_MESSAGES, NoEdit, NoEditError
@@ -69,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
         instruction = _instruction(args, target)
         if args.write:
             _check_writable(target)
-        snapshot = _read(target)
-        selection = select(snapshot, target)
+        text = _read(target)
+        selection = select(_snapshot(target, text), target)
     except WrongUsage as error:
         print(f"draftline edit: {error}", file=sys.stderr)
         return 2
@@ -86,8 +89,9 @@ def run(args: argparse.Namespace) -> int:
         finally:
             engine.close()
         doubts = [FLAG_MESSAGES[flag] for flag in rewritten.flags]
+        edited = applied(text, line_edits(selection, rewritten.hunks))
         if args.json:
-            figures = _figures(selection, rewritten, result, load_ms)
+            figures = _figures(edited, rewritten, result, load_ms)
             print(json.dumps(figures, ensure_ascii=False), file=out)
         if doubts and not args.force:
             print(
@@ -95,8 +99,11 @@ def run(args: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
             return 1
-        if not args.json:
-            _show(args, out, target, selection, rewritten)
+        try:
+            if not args.json:
+                _show(args, out, target, text, edited, rewritten)
+        except NoEditError as none:
+            return _refuse(none)
     return 0
 
 
@@ -130,22 +137,25 @@ def select(snapshot: Snapshot, target: Target) -> Selection:
     return Selection.of(snapshot, Point(start - 1, 0), Point(end - 1, len(snapshot.line(end - 1))))
 
 
-def applied(snapshot: Snapshot, edits: tuple[LineEdit, ...]) -> str:
-    """The text of a document after edits, which are in order and do not overlap."""
+def applied(text: str, edits: Sequence[LineEdit]) -> str:
+    """``text`` after edits, which are in order and do not overlap.
+
+    Not made of a snapshot, in which secrets are replaced by as many other characters.
+    """
+    lines = split_lines(text)
     pieces: list[str] = []
     at = Point(0, 0)
     for edit in edits:
-        pieces += [_between(snapshot, at, edit.start), edit.text]
+        pieces += [_between(lines, at, edit.start), edit.text]
         at = edit.end
-    last = len(snapshot.lines) - 1
-    return "".join([*pieces, _between(snapshot, at, Point(last, len(snapshot.lines[last])))])
+    return "".join([*pieces, _between(lines, at, Point(len(lines) - 1, len(lines[-1])))])
 
 
-def _between(snapshot: Snapshot, start: Point, end: Point) -> str:
+def _between(lines: Sequence[str], start: Point, end: Point) -> str:
     if start.line == end.line:
-        return snapshot.lines[start.line][start.column : end.column]
-    middle = "".join(snapshot.lines[start.line + 1 : end.line])
-    return snapshot.lines[start.line][start.column :] + middle + snapshot.lines[end.line][: end.column]
+        return lines[start.line][start.column : end.column]
+    middle = "".join(lines[start.line + 1 : end.line])
+    return lines[start.line][start.column :] + middle + lines[end.line][: end.column]
 
 
 def _instruction(args: argparse.Namespace, target: Target) -> str:
@@ -162,15 +172,21 @@ def _instruction(args: argparse.Namespace, target: Target) -> str:
     return text
 
 
-def _read(target: Target) -> Snapshot:
+def _read(target: Target) -> str:
     if target.path != STDIN:
-        return read_file(Path(target.path))
+        return read_text(Path(target.path))
     try:
         # Not sys.stdin: it would translate line ends.
         text = sys.stdin.buffer.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise WrongUsage(f"the text on stdin is not UTF-8 (byte {error.start})") from None
-    return Snapshot.of(text, uri="stdin")
+    if has_private_key(text.splitlines()):
+        raise NoEditError(NoEdit.EXCLUDED, "The text on stdin holds a private key, which no model is shown.")
+    return text
+
+
+def _snapshot(target: Target, text: str) -> Snapshot:
+    return Snapshot.of(text, uri="stdin") if target.path == STDIN else snapshot_of(Path(target.path), text)
 
 
 def _ask(
@@ -187,18 +203,16 @@ def _ask(
 
 
 def _show(
-    args: argparse.Namespace, out: TextIO, target: Target, selection: Selection, rewritten: Rewritten
+    args: argparse.Namespace, out: TextIO, target: Target, text: str, edited: str, rewritten: Rewritten
 ) -> None:
-    snapshot = selection.snapshot
-    text = applied(snapshot, line_edits(selection, rewritten.hunks))
     if args.diff:
-        for line in _diff(target.path, "".join(snapshot.lines), text):
+        for line in _diff(target.path, text, edited):
             out.write(line)
     elif args.write:
-        _write(Path(target.path), text)
+        _write(Path(target.path), text, edited)
         print(f"{target.path}: {rewritten.summary}", file=sys.stderr)
     else:
-        out.write(text)
+        out.write(edited)
 
 
 def _diff(path: str, old: str, new: str) -> list[str]:
@@ -215,10 +229,16 @@ def _check_writable(target: Target) -> None:
         raise NoEditError(NoEdit.READ_ONLY)
 
 
-def _write(path: Path, text: str) -> None:
-    """Replace the file as a whole, so that it never holds half an edit; mode and byte order mark stay."""
+def _write(path: Path, before: str, text: str) -> None:
+    """Replace the file as a whole, so that it never holds half an edit; mode and byte order mark stay.
+
+    Raises:
+        NoEditError: ``stale``: the file is not what it was ``before`` any more.
+    """
     real = Path(os.path.realpath(path))
     old = real.read_bytes()
+    if old.removeprefix(codecs.BOM_UTF8) != before.encode("utf-8"):
+        raise NoEditError(NoEdit.STALE, "The file changed meanwhile; ask again.")
     mark = codecs.BOM_UTF8 if old.startswith(codecs.BOM_UTF8) else b""
     handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
     try:
@@ -236,12 +256,10 @@ def _refuse(none: NoEditError) -> int:
     return 1
 
 
-def _figures(
-    selection: Selection, rewritten: Rewritten, result: GenerationResult, load_ms: float
-) -> dict[str, Any]:
+def _figures(edited: str, rewritten: Rewritten, result: GenerationResult, load_ms: float) -> dict[str, Any]:
     timings = result.timings
     return {
-        "text": applied(selection.snapshot, line_edits(selection, rewritten.hunks)),
+        "text": edited,
         "summary": rewritten.summary,
         "flags": [flag.value for flag in rewritten.flags],
         "finish_reason": result.finish_reason.value,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from lsp_server.context.secrets import redact
 from lsp_server.documents.text import Snapshot
 from lsp_server.inline_edit.selection import Selection
 
@@ -43,11 +44,16 @@ def context_of(selection: Selection, diagnostics: Sequence[Diagnostic] = ()) -> 
         imports=tuple(_imports(snapshot, selection.first)),
         heads=tuple(_heads(snapshot, selection.first)),
         problems=tuple(
-            f"line {diagnostic.line - selection.first + 1}: {' '.join(diagnostic.message.split())[:MAX_LINE]}"
+            f"line {diagnostic.line - selection.first + 1}: {_words_of(diagnostic)}"
             for diagnostic in diagnostics
             if selection.first <= diagnostic.line < selection.stop
         )[:MAX_DIAGNOSTICS],
     )
+
+
+def _words_of(diagnostic: Diagnostic) -> str:
+    """On one line, and without a secret that it may quote from the document."""
+    return redact(" ".join(diagnostic.message.split()))[:MAX_LINE]
 
 
 def _imports(snapshot: Snapshot, stop: int) -> list[str]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 # Letters and digits that make a line unlikely to stand twice by chance.
 _DISTINCTIVE = 3
+# Tokens of old and new lines, multiplied, up to which differences within lines are looked for.
+_MOST_COMPARED = 1_000_000
 _TOKEN = re.compile(r"\w+|[^\S\n]+|[^\w\s]")
 
 
@@ -141,9 +143,14 @@ class Span:
 
 
 def changed_spans(old: Sequence[str], new: Sequence[str]) -> list[Span]:
-    """Where the new lines of a hunk differ from its old ones, by tokens; for display only."""
+    """Where the new lines of a hunk differ from its old ones, by tokens; for display only.
+
+    In a hunk that is too large to compare these are the whole lines.
+    """
     before = _tokens(old)
     after = _tokens(new)
+    if len(before) * len(after) > _MOST_COMPARED:
+        return [Span(number, 0, len(line)) for number, line in enumerate(new) if line]
     matcher = difflib.SequenceMatcher(None, [t[2] for t in before], [t[2] for t in after], autojunk=False)
     spans: list[Span] = []
     for kind, _, _, first, stop in matcher.get_opcodes():

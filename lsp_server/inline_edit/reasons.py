@@ -18,6 +18,7 @@ class NoEdit(str, Enum):
     EXCLUDED = "excluded"
     TOO_LARGE = "too-large"
     READ_ONLY = "read-only"
+    SECRET = "secret"
     STALE = "stale"
     UNCHANGED = "unchanged"
     NO_CODE = "no-code"
@@ -38,6 +39,8 @@ MESSAGES: dict[NoEdit, str] = {
     NoEdit.EXCLUDED: "This file is excluded: it may hold secrets, or an ignore file names it.",
     NoEdit.TOO_LARGE: "The document is too large.",
     NoEdit.READ_ONLY: "The file is read-only.",
+    NoEdit.SECRET: "The edit would change a line that holds a password, key or token, which the model never"
+    " sees: select the code around it.",
     NoEdit.STALE: "The document changed meanwhile; ask again.",
     NoEdit.UNCHANGED: "The model left the code as it is; say it in other words, or select less.",
     NoEdit.NO_CODE: "The model answered without code; say it in other words.",

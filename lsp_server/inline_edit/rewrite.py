@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lsp_server.context.secrets import secrets_in
 from lsp_server.inline_edit.answer import AnswerReader
 from lsp_server.inline_edit.checks import flags_of, summary, whole_text
 from lsp_server.inline_edit.diff import Hunk, OpenHunk, StreamingDiff, apply
@@ -51,15 +52,19 @@ class Rewrite:
         self._reader = AnswerReader(layout.shown(self._old), fence)
         self._restorer = Restorer(layout)
         self._diff = StreamingDiff(self._old)
+        # The model saw these lines with other characters in place of the secrets, and would write those.
+        lines = selection.snapshot.lines[selection.first : selection.stop]
+        self._secret = frozenset(number for number, line in enumerate(lines) if secrets_in(line))
 
     @property
     def done(self) -> bool:
-        """The answer's code has ended; nothing that follows matters."""
-        return self._reader.done
+        """The answer's code has ended, or there can be no edit; nothing that follows matters."""
+        return self._reader.done or self._changes_secret
 
     @property
     def progress(self) -> Progress:
-        """As far as it is safe to show: lines that the selection holds in part wait for the end."""
+        """As far as it is safe to show: lines that the selection holds in part wait for the end, and lines
+        that hold a secret are never among them."""
         hunks = [hunk for hunk in self._diff.hunks if self._is_safe(hunk.start, hunk.stop)]
         open = self._diff.open
         if open is not None and not self._is_safe(open.start, open.start + 1):
@@ -77,7 +82,7 @@ class Rewrite:
         """The answer has ended; ``truncated``: by a limit.
 
         Raises:
-            NoEditError: ``no-code``, ``unchanged``, ``outside-selection``.
+            NoEditError: ``secret``, ``no-code``, ``unchanged``, ``outside-selection``.
         """
         truncated = truncated and not self._reader.done
         if not truncated:  # else the last line is broken off
@@ -85,6 +90,8 @@ class Rewrite:
                 self._diff.push(self._restorer.restore(line))
             if not self._reader.no_code:
                 self._diff.finish()
+        if self._changes_secret:
+            raise NoEditError(NoEdit.SECRET)
         if self._reader.no_code:
             raise NoEditError(NoEdit.NO_CODE)
         hunks = self._diff.hunks
@@ -98,9 +105,14 @@ class Rewrite:
         flags = flags_of(selection.snapshot, self._old, lines, edited, self._instruction, truncated)
         return Rewritten(tuple(hunks), tuple(lines), tuple(flags), summary(self._old, lines))
 
+    @property
+    def _changes_secret(self) -> bool:
+        hunks = self._diff.hunks if self._secret else ()
+        return any(not self._secret.isdisjoint(range(hunk.start, hunk.stop)) for hunk in hunks)
+
     def _is_safe(self, start: int, stop: int) -> bool:
         selection = self._selection
-        if selection.head and start == 0:
+        if not self._secret.isdisjoint(range(start, stop)) or (selection.head and start == 0):
             return False
         return not (selection.tail and stop >= len(self._old))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -64,7 +65,7 @@ class _Routes:
     async def inline_edit(self, params: Any) -> dict[str, Any]:
         """``draftline/inlineEdit``."""
         params = wire.plain(params)
-        request = wire.request_of(params)
+        request = self._request(params)
         partial, work = params.get("partialResultToken"), params.get("workDoneToken")
         sent = 0
 
@@ -81,7 +82,7 @@ class _Routes:
 
     async def warm_up(self, params: Any) -> dict[str, bool]:
         """``draftline/inlineEdit/warmUp``."""
-        request = wire.request_of(params, needs_instruction=False)
+        request = self._request(params, needs_instruction=False)
         return {"read": await self.service.warm_up(request, self._server.refusal)}
 
     def code_actions(self, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -132,7 +133,7 @@ class _Routes:
         ready = action(str(data.get("action", ""))) if isinstance(data, dict) else None
         if ready is None:
             return params
-        request = wire.request_of({**data, "instruction": ready.instruction})
+        request = self._request({**data, "instruction": ready.instruction})
         answer = await self._edit(request, None)
         if await self._may_apply(answer):
             params.edit = wire.workspace_edit(
@@ -145,7 +146,7 @@ class _Routes:
 
         One argument: the parameters of ``draftline/inlineEdit``.
         """
-        request = wire.request_of(arguments[0] if arguments else None)
+        request = self._request(arguments[0] if arguments else None)
         answer = await self._edit(request, None)
         applied = False
         if await self._may_apply(answer):
@@ -157,13 +158,18 @@ class _Routes:
                 answer = EditAnswer(NoEdit.STALE.value, "The editor did not apply the edit; ask again.")
         return {**wire.answer_json(answer, None), "applied": applied}
 
+    def _request(self, params: Any, *, needs_instruction: bool = True) -> EditRequest:
+        request = wire.request_of(params, needs_instruction=needs_instruction)
+        # A cell is as writable as its notebook's file.
+        return replace(request, path=wire.path_of(self._server.notebooks.owner(request.uri)))
+
     async def _edit(
         self,
         request: EditRequest,
         work: Any,
         show: Callable[[Selection, Progress], None] = lambda selection, progress: None,
     ) -> EditAnswer:
-        settings = self._server.settings
+        settings = self._server.settings_of(request.uri)
         options = EditOptions(settings.temperature, settings.seed, not settings.no_cache)
         done = _WorkDone(self._server, work)
 

@@ -34,6 +34,9 @@ from lsp_server.inline_edit.stream import chunks
 _log = logging.getLogger(__name__)
 
 _TRUNCATED = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT, FinishReason.DEADLINE})
+# Characters for each token of the context above which a text's tokens are not even counted; only runs of
+# blanks and of signs have longer tokens.
+_MOST_CHARS = 64
 _ENDED = {
     FinishReason.CANCELLED: NoEdit.CANCELLED,
     FinishReason.SUPERSEDED: NoEdit.CANCELLED,
@@ -118,6 +121,12 @@ def prepare_edit(
     if not instruction.strip():
         raise NoEditError(NoEdit.NO_INSTRUCTION)
     snapshot = selection.snapshot
+    size = sum(map(len, selection.lines)) + len(instruction)
+    if size > _MOST_CHARS * engine.context:
+        raise NoEditError(
+            NoEdit.TOO_LONG,
+            f"The selection has {size} characters, the context holds {engine.context} tokens: select less.",
+        )
     layout = Layout.of(selection.lines)
     shown = layout.shown(selection.lines)
     language = "" if snapshot.language_id == "plaintext" else snapshot.language_id

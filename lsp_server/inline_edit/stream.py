@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator
 
 from inference.api import Chunk, Generation
@@ -20,13 +19,8 @@ async def chunks(generation: Generation) -> AsyncIterator[Chunk]:
         except RuntimeError:  # the loop is closed: nobody waits any more
             return
 
-    def pump() -> None:
-        try:
-            for chunk in generation.chunks():
-                hand_over(chunk)
-        finally:
-            hand_over(None)
-
-    threading.Thread(target=pump, name="draftline-edit-stream", daemon=True).start()
+    generation.listen(hand_over)
+    # Only now: a future that is done already calls back at once, and the chunks come first.
+    generation.future.add_done_callback(lambda _: hand_over(None))
     while (chunk := await arrived.get()) is not None:
         yield chunk

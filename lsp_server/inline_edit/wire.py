@@ -75,7 +75,7 @@ def request_of(params: Any, *, needs_instruction: bool = True) -> EditRequest:
         raise JsonRpcInvalidParams(
             message=f"{INLINE_EDIT} needs textDocument.uri, range and instruction ({error})."
         ) from error
-    return EditRequest(uri, start, end, instruction, version, diagnostics, path_of(uri))
+    return EditRequest(uri, start, end, instruction, version, diagnostics)
 
 
 def path_of(uri: str) -> Path | None:

@@ -111,6 +111,62 @@ def test_no_edit_says_why(answers: Any, file: Path, capfd: pytest.CaptureFixture
     assert "no edit (unchanged)" in capfd.readouterr().err
 
 
+KEY = "AKIA" + "IOSFODNN7QRSTUVW"
+
+
+@pytest.mark.parametrize("switch", ["", "--diff", "--json", "--write"])
+def test_secrets_elsewhere_in_the_file_stay_what_they_are(
+    switch: str, answers: Any, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = f'KEY = "{KEY}"\r\n{TEXT}TOKEN = "{KEY}"\r\n'
+    file.write_bytes(text.encode())
+    assert main(["edit", f"{file}:2-4", "Rename x to y.", *filter(None, [switch])]) == 0
+    changed = text.replace("x = 1", "y = 1").replace("return x", "return y")
+    out = capfd.readouterr().out
+    if switch == "--write":
+        assert file.read_bytes() == changed.encode()
+    elif switch == "--diff":
+        assert f'+KEY = "{KEY}"' not in out and f' KEY = "{KEY}"' in out and "xxxx" not in out
+    else:
+        assert (json.loads(out)["text"] if switch == "--json" else out) == changed
+
+
+def test_a_line_with_a_secret_is_not_changed(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = f'def f():\n    key = "{KEY}"\n    return key\n'
+    file.write_text(text)
+    answers(text.replace(KEY, "x" * 20).replace("key", "token") + "```")
+    assert main(["edit", str(file), "Rename key to token.", "--write", "--force"]) == 1
+    assert "no edit (secret)" in capfd.readouterr().err
+    assert file.read_text() == text
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = edit._ask
+
+    def slowly(*arguments: Any) -> Any:
+        file.write_bytes(b"changed")
+        return ask(*arguments)
+
+    monkeypatch.setattr(edit, "_ask", slowly)
+    assert main(["edit", str(file), "Rename x to y.", "--write"]) == 1
+    assert "no edit (stale)" in capfd.readouterr().err
+    assert file.read_bytes() == b"changed"
+
+
+def test_a_private_key_on_stdin_is_refused(
+    answers: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "MIIEpAIBAAKCAQEA7Zx9" + "abcDEF0123456789" * 3
+    text = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["edit", "-", "Rename."]) == 1
+    assert "no edit (excluded)" in capfd.readouterr().err
+
+
 def test_targets() -> None:
     assert parse_target("a.py") == Target("a.py", None, None)
     assert parse_target("a.py:3") == Target("a.py", 3, 3)

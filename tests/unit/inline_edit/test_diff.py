@@ -102,3 +102,8 @@ def test_changed_spans_name_the_new_tokens() -> None:
     spans = changed_spans(["return w * h"], ["return width * h"])
     assert spans == [Span(0, 7, 12)]
     assert changed_spans(["a"], ["a"]) == []
+
+
+def test_a_large_hunk_is_not_compared_token_by_token() -> None:
+    old, new = ["a b " * 600], ["c d " * 600, "", "x"]
+    assert changed_spans(old, new) == [Span(0, 0, 2400), Span(2, 0, 1)]

@@ -238,3 +238,53 @@ async def test_line_ends_and_tabs_of_the_document() -> None:
     bench = Bench(FakeEngine(answer="def f(self):\n    y = 1\n    z = 2\n    return y\n```"), text)
     answer = await bench.ask(EditRequest(URI, Point(1, 0), Point(3, 99), "Rename."))
     assert bench.applied(answer) == "class A:\r\n\tdef f(self):\r\n\t\ty = 1\r\n\t\tz = 2\r\n\t\treturn y\r\n"
+
+
+KEY = "AKIA" + "IOSFODNN7QRSTUVW"
+CONFIG = f'def connect():\n    key = "{KEY}"\n    tries = 3\n    return open_it(key, tries)\n'
+HIDDEN = CONFIG.replace(KEY, "x" * len(KEY))
+
+
+async def test_a_line_with_a_secret_stays_as_it_is_under_an_edit_of_others() -> None:
+    bench = Bench(FakeEngine(answer=HIDDEN.replace("tries = 3", "tries = 5") + "```"), CONFIG)
+    answer = await bench.ask(bench.request(0, 4))
+    assert answer.reason == "" and KEY not in bench.engine.codec.show(bench.engine.requests[0].prompt)
+    for edit in reversed(answer.edits):
+        bench.store.change(URI, 2, [Change(edit.text, edit.start, edit.end)])
+    assert "".join(bench.store.get(URI)._lines) == CONFIG.replace("tries = 3", "tries = 5")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        HIDDEN.replace("key", "secret_key"),
+        "def connect():\n    tries = 3\n    return open_it(KEY, tries)\n",
+    ],
+)
+async def test_an_edit_of_a_line_with_a_secret_is_refused_and_never_shown(said: str) -> None:
+    bench = Bench(FakeEngine(answer=said + "```" + "\nmore" * 50, step_seconds=0.001), CONFIG)
+    seen: list[Progress] = []
+    answer = await bench.ask(bench.request(0, 4), show=seen.append)
+    assert answer.reason == "secret" and answer.message and answer.edits == ()
+    assert not bench.engine.generations[0].future.result().text.endswith("more")
+    hunks = [hunk for progress in seen for hunk in progress.hunks]
+    assert all(not hunk.start <= 1 < hunk.stop for hunk in hunks)
+    assert all(progress.open is None or progress.open.start != 1 for progress in seen)
+
+
+async def test_a_secret_that_a_diagnostic_quotes_is_not_shown() -> None:
+    bench = Bench()
+    await bench.ask(bench.request(diagnostics=(Diagnostic(4, f"hard-coded key {KEY}"),)))
+    shown = bench.engine.codec.show(bench.engine.requests[0].prompt)
+    assert "hard-coded key" in shown and KEY not in shown
+
+
+async def test_a_huge_line_is_refused_before_its_tokens_are_counted() -> None:
+    engine = FakeEngine(answer=ANSWER)
+    bench = Bench(engine, "x = [" + "1, " * 400_000 + "]\n")
+    encoded: list[str] = []
+    encode = engine.codec.encode
+    engine.codec.encode = lambda text: encoded.append(text) or encode(text)  # type: ignore[method-assign,func-returns-value]
+    answer = await bench.ask(bench.request(0, 1))
+    assert answer.reason == "selection-too-long" and "1200020 characters" in answer.message
+    assert not encoded
