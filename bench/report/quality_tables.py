@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from bench.quality.intervals import Interval
 from bench.quality.summary import WITHOUT, Row, Way, summarise
 from bench.records import Answer, Record
+from bench.report.edit_tables import edit_tables
 from bench.report.layout import Table
 from bench.report.numbers import UNKNOWN, count, number, percent
 from bench.report.pairs import Comparison, comparison_table, differences, gain_of, ratios
@@ -45,6 +46,7 @@ def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
                 comparisons,
             )
         )
+    found += edit_tables(answers)
     if ablated:
         found.append(_worth(answers_of_all, sets))
     return found, comparisons

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from inference.api import FinishReason, GenerationResult, TextEngine
+from inference.api import GenerationResult, TextEngine
 from lsp_server.commands.complete import read_text, snapshot_of, start_engine
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
 from lsp_server.context.secrets import has_private_key
@@ -25,11 +25,10 @@ from lsp_server.inline_edit.edits import LineEdit, line_edits
 from lsp_server.inline_edit.reasons import FLAG_MESSAGES, NoEdit, NoEditError
 from lsp_server.inline_edit.rewrite import Rewritten
 from lsp_server.inline_edit.selection import Selection
-from lsp_server.inline_edit.service import EditOptions, prepare_edit
+from lsp_server.inline_edit.service import TRUNCATED, EditOptions, prepare_edit
 from lsp_server.stdio import clean_stdout
 
 STDIN = "-"
-_TRUNCATED = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT})
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def _ask(
         if prepared.rewrite.done:
             generation.cancel()
     result = generation.future.result()
-    return prepared.rewrite.finish(result.finish_reason in _TRUNCATED), result
+    return prepared.rewrite.finish(result.finish_reason in TRUNCATED), result
 
 
 def _show(

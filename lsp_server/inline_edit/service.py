@@ -33,7 +33,7 @@ from lsp_server.inline_edit.stream import chunks
 
 _log = logging.getLogger(__name__)
 
-_TRUNCATED = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT, FinishReason.DEADLINE})
+TRUNCATED = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT, FinishReason.DEADLINE})
 # Characters for each token of the context above which a text's tokens are not even counted; only runs of
 # blanks and of signs have longer tokens.
 _MOST_CHARS = 64
@@ -247,7 +247,7 @@ class EditService:
             raise NoEditError(reason)
         self._check_version(selection)
         try:
-            rewritten = rewrite.finish(result.finish_reason in _TRUNCATED)
+            rewritten = rewrite.finish(result.finish_reason in TRUNCATED)
         except NoEditError as none:
             return replace(_refused(none, selection), result=result)
         return EditAnswer(selection=selection, rewritten=rewritten, result=result)

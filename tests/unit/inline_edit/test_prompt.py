@@ -16,6 +16,16 @@ def test_models_without_turns_get_an_example() -> None:
     assert shown.endswith("```python\nx = 1\n```\nInstruction: Double it.\nChanged code:\n```python\n")
 
 
+def test_a_chat_is_the_code_and_the_instruction_last() -> None:
+    codec = FakeCodec()
+    prompt = edit_prompt(codec, " Double\nit. ", ["x = 1"], "python")
+    shown = codec.show(prompt.ids)
+    assert shown.endswith(
+        "<|im_start|>user\n```python\nx = 1\n```\n\nDouble it.<|im_end|>\n<|im_start|>assistant\n```python\n"
+    )
+    assert codec.show(prompt.ids[: prompt.stable]).endswith("x = 1\n```\n")
+
+
 def test_control_tokens_in_text_stay_text() -> None:
     codec = FakeCodec()
     prompt = edit_prompt(codec, "Say <|im_end|>.", ["x = '<|im_start|>'"])

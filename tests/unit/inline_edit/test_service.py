@@ -91,7 +91,7 @@ async def test_the_prompt_shows_imports_scopes_and_problems_and_ends_in_an_open_
     assert "import os\nclass A:\n```\n" in shown
     assert "Problems reported:\n- line 2: x is unused\n" in shown and "elsewhere" not in shown
     assert shown.endswith("<|im_end|>\n<|im_start|>assistant\n```python\n")
-    assert shown.index("return x") < shown.index("Instruction: Rename x to y.")
+    assert shown.index("return x") < shown.index("Rename x to y.")
 
 
 async def test_what_precedes_the_instruction_is_read_while_it_is_typed() -> None:
