@@ -21,6 +21,9 @@ _JUDGED: tuple[tuple[str, Callable[[Answer], float | None]], ...] = (
     ("parses", lambda answer: float(answer.valid)),
 )
 
+# What the table of filters tells; the others say nothing about them.
+_WORTH = frozenset({"exact", "tests passed", "parses"})
+
 
 def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
     """Tables and comparisons with other systems; empty without answers."""
@@ -72,7 +75,7 @@ def _worth(answers: Sequence[Answer], sets: Sequence[str]) -> Table:
         if not both:
             continue
         changed = sum(own[item].text != without[item].text for item in both)
-        gains = [_gain(judge, own, without) for what, judge in _JUDGED if what != "similarity"]
+        gains = [_gain(judge, own, without) for what, judge in _JUDGED if what in _WORTH]
         label = f"{name} ({way.numerics})" if several else name
         rows.append((way.set, label, f"{changed} of {len(both)}", *gains))
     return Table(

@@ -5,8 +5,8 @@ the fence of the answer itself, so the first token of the answer is code, and th
 
 Instruct models get ChatML turns (openai/openai-python, chatml.md), which Qwen2.5-Coder's are trained on;
 vocabularies without their tokens get an example in plain text. The turns are as plain as can be: on EditEval
-(arXiv 2310.20329) the smallest model leaves code unchanged more often when it is told to be careful, to answer
-with nothing else, or shown an example first.
+(arXiv 2310.20329) the smallest model leaves more code as it is when it is told to be careful, to answer with
+nothing else, or shown an example first.
 """
 
 from __future__ import annotations

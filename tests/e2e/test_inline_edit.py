@@ -130,6 +130,46 @@ async def test_the_command_lets_the_client_apply(start: Any) -> None:
     await client.shutdown()
 
 
+async def test_a_secret_stays_and_an_edit_of_it_is_refused(start: Any) -> None:
+    key = "AKIA" + "IOSFODNN7QRSTUVW"
+    text = f'def f():\n    key = "{key}"\n    tries = 3\n    return key\n'
+    hidden = text.replace(key, "x" * len(key))
+    whole = {"start": place(0, 0), "end": place(4, 0)}
+    for said, reason in ((hidden.replace("3", "5"), ""), (hidden.replace("key", "token"), "secret")):
+        client: Client = await start(answer=said + "```")
+        await client.initialize(capabilities=CAPABILITIES)
+        await client.ready()
+        client.open(URI, text)
+        answer = await client.request("draftline/inlineEdit", {**asked(), "range": whole})
+        assert answer["reason"] == reason
+        if reason:
+            assert answer["edit"] is None and answer["message"]
+        else:
+            assert applied(text, answer["edit"]) == text.replace("3", "5")
+        await client.shutdown()
+
+
+async def test_a_cell_of_a_notebook(start: Any) -> None:
+    client: Client = await start(answer=ANSWER)
+    await client.initialize(capabilities=CAPABILITIES)
+    await client.ready()
+    cell = "vscode-notebook-cell:/work/project/n.ipynb#c1"
+    document = {"uri": cell, "languageId": "python", "version": 1, "text": TEXT}
+    notebook = {
+        "uri": "file:///work/project/n.ipynb",
+        "notebookType": "jupyter-notebook",
+        "version": 1,
+        "cells": [{"kind": 2, "document": cell}],
+    }
+    client.notify("notebookDocument/didOpen", {"notebookDocument": notebook, "cellTextDocuments": [document]})
+    params = {**asked(), "textDocument": {"uri": cell, "version": 1}}
+    answer = await client.request("draftline/inlineEdit", params)
+    (change,) = answer["edit"]["documentChanges"]
+    assert change["textDocument"] == {"uri": cell, "version": 1}
+    assert change["edits"][0]["newText"] == "        s += p"
+    await client.shutdown()
+
+
 @pytest.mark.parametrize("choice", ["Apply anyway", "Leave it"])
 async def test_a_doubtful_edit_is_asked_about(start: Any, choice: str) -> None:
     client = await session(start, answer=TEXT.replace("return s", "return (s") + "```")

@@ -11,6 +11,8 @@ from bench.quality.answers import by_turns
 from bench.quality.datasets import EditTask
 from bench.quality.edit_prompt import edit_prompt
 from bench.quality.edits import edit_candidates, edit_room, peer_candidates
+from inference.api import Chunk, GenerationRequest
+from inference.generation import Outcome
 from inference.runtime import Runtime
 from tests.fake_engine import FakeCodec
 from tests.unit.bench.test_quality_answers import ScriptedRuntime
@@ -28,13 +30,25 @@ METHOD = EditTask(
 ANSWER = CODE.replace("return b", "return b + n") + "\n```\nThat is all."
 
 
-def _ask(runtime: ScriptedRuntime, task: EditTask = EDIT) -> dict[str, Any]:
+class StreamingRuntime(ScriptedRuntime):
+    """Hands its text out character by character, until it is interrupted."""
+
+    def run(self, request: GenerationRequest, emit: Any, interrupted: Any) -> Outcome:
+        outcome = super().run(request, emit, interrupted)
+        for character in outcome.text:
+            if interrupted() is not None:
+                break
+            emit(Chunk(character, ()))
+        return outcome
+
+
+def _ask(runtime: StreamingRuntime, task: EditTask = EDIT) -> dict[str, Any]:
     candidates = edit_candidates(cast(Runtime, runtime), ("auto", "none"))
     return {each.variant: each for each in by_turns("edit", [task], candidates, tests=True, pause_s=0)}
 
 
 def test_all_ways_to_an_edit_pass_what_the_model_says() -> None:
-    runtime = ScriptedRuntime(ANSWER)
+    runtime = StreamingRuntime(ANSWER)
     answers = _ask(runtime)
     assert list(answers) == ["raw, auto", "parsed, auto", "raw, none", "parsed, none"]
     for each in answers.values():
@@ -50,14 +64,14 @@ def test_all_ways_to_an_edit_pass_what_the_model_says() -> None:
 
 
 def test_parsed_code_has_the_indentation_of_what_it_replaces() -> None:
-    answers = _ask(ScriptedRuntime("def f(self, n):\n    return n * 3\n```"), METHOD)
+    answers = _ask(StreamingRuntime("def f(self, n):\n    return n * 3\n```"), METHOD)
     assert answers["parsed, none"].passed and answers["parsed, none"].text == METHOD.solution
     assert not answers["raw, none"].passed
 
 
 @pytest.mark.parametrize(("said", "reason"), [(CODE + "\n```", "unchanged"), ("", "no-code")])
 def test_no_edit_leaves_the_code(said: str, reason: str) -> None:
-    answer = _ask(ScriptedRuntime(said))["parsed, none"]
+    answer = _ask(StreamingRuntime(said))["parsed, none"]
     assert (answer.text, answer.finish_reason, answer.first_hunk_ms) == (CODE, reason, None)
 
 

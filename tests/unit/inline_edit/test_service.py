@@ -178,9 +178,9 @@ async def test_documents_that_must_not_be_edited(tmp_path: Path) -> None:
 
 
 async def test_a_selection_over_the_context_is_refused_with_numbers() -> None:
-    bench = Bench(FakeEngine(answer=ANSWER, context=500))
+    bench = Bench(FakeEngine(answer=ANSWER, context=300))
     answer = await bench.ask()
-    assert answer.reason == "selection-too-long" and "500" in answer.message
+    assert answer.reason == "selection-too-long" and "300" in answer.message
     assert not bench.engine.requests
 
 
