@@ -18,8 +18,9 @@ from inference.runtime import Runtime
 from lsp_server.inline_edit.reasons import NoEditError
 from lsp_server.inline_edit.service import TRUNCATED, EditOptions, prepare_edit
 
-RAW, PARSED = "raw", "parsed"
 Reading = Literal["raw", "parsed"]
+RAW: Reading = "raw"
+PARSED: Reading = "parsed"
 
 
 def variant_of(reading: str, mode: str) -> str:

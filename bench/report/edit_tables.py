@@ -53,10 +53,10 @@ def _costs(ways: dict[Way, dict[str, Answer]]) -> Table:
         )
     return Table(
         "What an edit costs",
-        "Raw: the model's text for the server's prompt, cut at the closing fence. Parsed: the server's way, read"
-        " and compared with the code while it streams. Tokens of all answers per decode forward, and per second"
-        " from the first token to the end; medians of the time to the first changed lines and to the end;"
-        " nothing cached.",
+        "Raw: the model's text for the server's prompt, cut at the closing fence. Parsed: the server's way,"
+        " read and compared with the code while it streams. Tokens of all answers per decode forward, and per"
+        " second from the first token to the end; medians of the time to the first changed lines and to the"
+        " end; nothing cached.",
         (
             "system",
             "variant",

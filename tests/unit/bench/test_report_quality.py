@@ -100,8 +100,8 @@ def test_edits_parsed_against_raw() -> None:
     found, _ = quality_tables.tables(records)
     (costs,) = [table for table in found if "costs" in table.title]
     assert [row[4:] for row in costs.rows] == [
-        ("5", "200", UNKNOWN, "100"),
-        ("5", "200", "30", "100"),
+        ("5.00", "200", UNKNOWN, "100"),
+        ("5.00", "200", "30.0", "100"),
         (UNKNOWN, "200", UNKNOWN, "100"),
     ]
     (losses,) = [table for table in found if "loses" in table.title]
