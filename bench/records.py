@@ -287,6 +287,8 @@ class Answer:
         valid: prefix + text + suffix (or the edited text) parses without a syntax error.
         first_line: the first line equals that of the canonical answer; of "repo" only.
         prompt_tokens: of the request, where the system tells.
+        forwards: decode passes, of "edit" only, as are ``decode_ms``, from the first token to the end, and
+            ``first_hunk_ms``, from the request until the first changed lines were certain.
     """
 
     RECORD: ClassVar[str] = "answer"
@@ -306,6 +308,9 @@ class Answer:
     finish_reason: str
     first_line: bool | None = None
     prompt_tokens: int | None = None
+    forwards: int | None = None
+    decode_ms: float | None = None
+    first_hunk_ms: float | None = None
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from types import ModuleType
 from inference.errors import DraftlineError
 from lsp_server import __version__
 
-COMMANDS = ("lsp", "complete", "model", "doctor", "demo", "bench")
+COMMANDS = ("lsp", "complete", "edit", "model", "doctor", "demo", "bench")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -30,6 +30,8 @@ from lsp_server.documents.positions import PositionEncoding
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
 from lsp_server.engine_host import EngineFactory, EngineHost, load_engine
+from lsp_server.inline_edit import routes as inline_edit_routes
+from lsp_server.inline_edit.service import EditService
 from lsp_server.load_progress import LoadProgress
 from lsp_server.parent import until_gone
 from lsp_server.rpc import DraftlineProtocol
@@ -81,6 +83,7 @@ class DraftlineServer(LanguageServer):
         self.tasks: set[asyncio.Task[Any]] = set()
         self._items = 0
         self._saved = time.monotonic()
+        self.edits: EditService | None = None
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Errors go to the log: a popup for each would come at every key."""
@@ -178,6 +181,8 @@ class DraftlineServer(LanguageServer):
         """Drop everything that was made of a document's text so far."""
         self.completion.closed(uri)
         self.context.closed(uri)
+        if self.edits is not None:
+            self.edits.closed(uri)
         self.learned.discard(uri)
 
     def learn(self, uri: str) -> None:
@@ -241,6 +246,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
     server.feature(protocol.STATISTICS)(_statistics)
     server.command(protocol.ACCEPTED)(_accepted)
     server.command(protocol.RESTART)(_restart)
+    server.edits = inline_edit_routes.register(server)
     return server
 
 

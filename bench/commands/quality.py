@@ -25,7 +25,7 @@ from bench.commands.common import (
     settings_from,
     stoppable,
 )
-from inference.api import NUMERICS
+from inference.api import NUMERICS, Draft
 from inference.errors import DraftlineError
 from inference.openmp import import_torch
 from lsp_server.commands.progress import TerminalProgress
@@ -301,16 +301,17 @@ def _edit_candidates(
     settings: Settings,
     tasks: Sequence[EditTask],
 ) -> list[Candidate[EditTask]]:
-    from bench.quality.answers import edit_candidate, edit_room
+    from bench.quality.edits import edit_candidates, edit_room, peer_candidates
 
     runtime = decoders[0].runtime
-    room = edit_room(runtime.tokenizer, tasks)
+    room = edit_room(runtime.tokenizer, list(tasks))
     if room > runtime.context:
         raise WrongUsage(
             f"the edits need {room} tokens, the context holds {runtime.context}: raise --context"
         )
-    ours = [edit_candidate(decoder, settings.draft, runtime.tokenizer) for decoder in decoders]
-    return [*ours, *(edit_candidate(peer, peer.modes[0], runtime.tokenizer) for peer in peers)]
+    modes: tuple[Draft, ...] = (settings.draft, "none") if settings.draft != "none" else ("none",)
+    ours = [each for decoder in decoders for each in edit_candidates(decoder.runtime, modes)]
+    return [*ours, *(each for peer in peers for each in peer_candidates(peer, runtime.tokenizer))]
 
 
 def _tell(message: str) -> None:

@@ -12,7 +12,7 @@ from bench.exactness.stress import STRESSES
 from bench.exactness.variants import LONG
 from bench.places import BenchPlace, place_in, source_files
 from bench.quality.datasets import EditTask
-from bench.quality.edit_prompt import NoChatFormat, edit_prompt
+from bench.quality.edit_prompt import edit_prompt
 from inference.api import GenerationRequest, StopRules, TextCodec
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.pipeline import prepare
@@ -188,13 +188,10 @@ class PromptSource:
 
     def _edits(self) -> list[tuple[str, tuple[int, ...]]]:
         """Ids of the tasks and of their prompts, those that fit."""
-        try:
-            prompts = [
-                (task.id, edit_prompt(self._codec, task.instruction, task.code))
-                for task in self._sources.tasks
-            ]
-        except NoChatFormat:
-            return []
+        prompts = [
+            (task.id, edit_prompt(self._codec, task.instruction, task.code).ids)
+            for task in self._sources.tasks
+        ]
         return [(name, ids) for name, ids in prompts if len(ids) <= self._longest]
 
     def _raw(self, kind: str, source: str, ids: Sequence[int]) -> ExactPrompt:

@@ -7,14 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from bench.peers.base import PAUSE_S, Decoder, Prompt
+from bench.peers.base import PAUSE_S
 from bench.quality.datasets import EditTask, InfillTask
-from bench.quality.edit_prompt import answer_limit, edit_prompt, edit_prompt_text, extract_code
 from bench.quality.judge import Judgement, judge
 from bench.records import Answer
-from inference.api import TextCodec
-
-EDIT_VARIANT = "chat, {mode}"
 
 Task = TypeVar("Task", bound="InfillTask | EditTask")
 
@@ -59,13 +55,19 @@ class Infiller(Protocol):
 
 @dataclass(frozen=True)
 class Given:
-    """What a system answered, as it would be inserted; ``finish_reason`` in its own words."""
+    """What a system answered, as it would be inserted; ``finish_reason`` in its own words.
+
+    ``forwards``, ``decode_ms`` and ``first_hunk_ms`` are told for edits, see ``bench.records.Answer``.
+    """
 
     text: str
     ms: float
     tokens: int | None
     finish_reason: str = ""
     prompt_tokens: int | None = None
+    forwards: int | None = None
+    decode_ms: float | None = None
+    first_hunk_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -89,37 +91,6 @@ def infill_candidates(peer: Infiller) -> list[Candidate[InfillTask]]:
         return Candidate(peer.name, numerics, variant, answer)
 
     return [in_variant(variant) for variant in peer.variants]
-
-
-def edit_candidate(decoder: Decoder, mode: str, codec: TextCodec) -> Candidate[EditTask]:
-    """A started system that rewrites code on request. ``codec`` is that of the model all systems run."""
-    stop_ids = codec.end_ids | codec.special_ids
-
-    def answer(task: EditTask) -> Given:
-        ids = edit_prompt(codec, task.instruction, task.code)
-        prompt = Prompt(ids, edit_prompt_text(task.instruction, task.code))
-        decoded = decoder.decode(prompt, mode, edit_limit(codec, task), stop_ids)
-        ms = decoded.first_ms + decoded.decode_ms
-        return Given(extract_code(decoded.text), ms, decoded.tokens, decoded.finish_reason)
-
-    return Candidate(
-        decoder.name, str(decoder.describe().get("numerics", "")), EDIT_VARIANT.format(mode=mode), answer
-    )
-
-
-def edit_limit(codec: TextCodec, task: EditTask) -> int:
-    """Tokens that the answer to an edit may take."""
-    return answer_limit(len(codec.encode(task.code)))
-
-
-def edit_room(codec: TextCodec, tasks: Sequence[EditTask]) -> int:
-    """Tokens of prompt and answer together that the longest of some edits needs.
-
-    Raises:
-        NoChatFormat: the vocabulary has no tokens for turns.
-    """
-    prompts = ((len(edit_prompt(codec, task.instruction, task.code)), task) for task in tasks)
-    return max((length + edit_limit(codec, task) for length, task in prompts), default=0)
 
 
 def by_turns(
@@ -181,4 +152,7 @@ def _answer(
         finish_reason=given.finish_reason,
         first_line=judgement.first_line,
         prompt_tokens=given.prompt_tokens,
+        forwards=given.forwards,
+        decode_ms=given.decode_ms,
+        first_hunk_ms=given.first_hunk_ms,
     )

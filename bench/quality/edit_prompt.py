@@ -1,66 +1,56 @@
-"""Asking an instruct model for an edit, and reading its answer.
-
-The turns are ChatML (openai/openai-python, chatml.md), which Qwen2.5-Coder's instruct models are trained on.
-"""
+"""The language server's own request for an edit, and the simplest reading of an answer to it."""
 
 from __future__ import annotations
 
-import re
-
 from inference.api import TextCodec
-from inference.errors import DraftlineError
+from lsp_server.documents.text import Point, Snapshot
+from lsp_server.inline_edit.layout import Layout
+from lsp_server.inline_edit.prompt import END, START, EditPrompt, answer_limit
+from lsp_server.inline_edit.prompt import edit_prompt as prompt_for
+from lsp_server.inline_edit.selection import Selection
 
-SYSTEM = "You are a careful programmer. You change code exactly as asked and keep everything else."
-
-START, END = "<|im_start|>", "<|im_end|>"
-
-_FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
-
-
-class NoChatFormat(DraftlineError):
-    """The model is not one that answers ChatML turns."""
-
-    code = "no-chat-format"
+LANGUAGE = "python"
+# The same for all tasks, so that they share one KV slot.
+_URI = "edit.py"
 
 
-def edit_prompt(codec: TextCodec, instruction: str, code: str) -> tuple[int, ...]:
-    """Token ids of the request for an edit, up to where the answer begins.
-
-    Raises:
-        NoChatFormat: the vocabulary has no tokens for turns.
-    """
-    start, end = codec.special(START), codec.special(END)
-    if start is None or end is None:
-        raise NoChatFormat(
-            f"The model's vocabulary has no {START} and {END}, so it cannot be asked for edits.",
-            "Choose an instruct model of the Qwen family, or leave the edits out.",
-        )
-    ids: list[int] = []
-    for role, text in _turns(instruction, code):
-        ids += [start, *codec.encode(f"{role}\n{text}"), end, *codec.encode("\n")]
-    return (*ids, start, *codec.encode("assistant\n"))
+def selection_of(code: str) -> Selection:
+    """All of a task's code, selected in a document that holds nothing else."""
+    snapshot = Snapshot.of(code, _URI, language_id=LANGUAGE)
+    last = len(snapshot.lines) - 1
+    return Selection.of(snapshot, Point(0, 0), Point(last, len(snapshot.line(last))))
 
 
-def edit_prompt_text(instruction: str, code: str) -> str:
+def edit_prompt(codec: TextCodec, instruction: str, code: str) -> EditPrompt:
+    """The request for an edit, up to where the code of the answer begins."""
+    selection = selection_of(code)
+    shown = Layout.of(selection.lines).shown(selection.lines)
+    return prompt_for(codec, instruction, shown, LANGUAGE)
+
+
+def prompt_text(codec: TextCodec, ids: tuple[int, ...]) -> str:
     """The same request as text, for systems with another vocabulary."""
-    turns = "".join(f"{START}{role}\n{text}{END}\n" for role, text in _turns(instruction, code))
-    return f"{turns}{START}assistant\n"
+    turns = {codec.special(spelling): spelling for spelling in (START, END)}
+    parts: list[str] = []
+    plain: list[int] = []
+    for id in ids:
+        if id in turns:
+            parts += (codec.decode(plain), turns[id])
+            plain = []
+        else:
+            plain.append(id)
+    return "".join((*parts, codec.decode(plain)))
 
 
-def answer_limit(code_tokens: int) -> int:
-    """Tokens that the answer may take: the code may double, and the fence and a sentence come along."""
-    return 2 * code_tokens + 128
+def edit_limit(prompt: EditPrompt) -> int:
+    """Tokens that the answer may take."""
+    return answer_limit(prompt.source[1] - prompt.source[0])
 
 
-def extract_code(text: str) -> str:
-    """The first fenced block of an answer, also if it was never closed; without one the whole text."""
-    block = _FENCE.search(text)
-    return (block[1] if block else text).removesuffix("\n")
-
-
-def _turns(instruction: str, code: str) -> tuple[tuple[str, str], ...]:
-    request = (
-        f"{instruction.strip()}\n\n```python\n{code}\n```\n\n"
-        "Answer with the whole changed code in one fenced block and nothing else."
-    )
-    return ("system", SYSTEM), ("user", request)
+def cut_at_fence(text: str, fence: str) -> str:
+    """An answer up to the line that closes the fence which its prompt opened."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if line.startswith(fence):
+            return "\n".join(lines[:number])
+    return text.removesuffix("\n")

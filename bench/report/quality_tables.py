@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from bench.quality.intervals import Interval
 from bench.quality.summary import WITHOUT, Row, Way, summarise
 from bench.records import Answer, Record
+from bench.report.edit_tables import edit_tables
 from bench.report.layout import Table
 from bench.report.numbers import UNKNOWN, count, number, percent
 from bench.report.pairs import Comparison, comparison_table, differences, gain_of, ratios
@@ -20,8 +21,8 @@ _JUDGED: tuple[tuple[str, Callable[[Answer], float | None]], ...] = (
     ("parses", lambda answer: float(answer.valid)),
 )
 
-# Not in the table of what a filter is worth.
-_NO_WORTH = ("similarity", "first line")
+# What the table of filters tells; the others say nothing about them.
+_WORTH = frozenset({"exact", "tests passed", "parses"})
 
 
 def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
@@ -48,6 +49,7 @@ def tables(records: Sequence[Record]) -> tuple[list[Table], list[Comparison]]:
                 comparisons,
             )
         )
+    found += edit_tables(answers)
     if ablated:
         found.append(_worth(answers_of_all, sets))
     return found, comparisons
@@ -73,7 +75,7 @@ def _worth(answers: Sequence[Answer], sets: Sequence[str]) -> Table:
         if not both:
             continue
         changed = sum(own[item].text != without[item].text for item in both)
-        gains = [_gain(judge, own, without) for what, judge in _JUDGED if what not in _NO_WORTH]
+        gains = [_gain(judge, own, without) for what, judge in _JUDGED if what in _WORTH]
         label = f"{name} ({way.numerics})" if several else name
         rows.append((way.set, label, f"{changed} of {len(both)}", *gains))
     return Table(

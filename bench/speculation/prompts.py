@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from bench.peers.base import Prompt
 from bench.places import BenchPlace
 from bench.quality.datasets import EditTask, InfillTask
-from bench.quality.edit_prompt import END, START, edit_prompt
+from bench.quality.edit_prompt import edit_prompt
 from bench.speculation.instructions import INSTRUCTIONS
 from inference.api import TextCodec
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.pipeline import prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.documents.text import Point, Snapshot
+from lsp_server.inline_edit.prompt import END, START
 from lsp_server.prompts.families import FAMILIES
 
 
@@ -70,7 +71,7 @@ class PromptMaker:
     def edit(self, tasks: Iterable[EditTask]) -> list[SetPrompt]:
         """Code to be written anew with a change (EditEval of InstructCoder, arXiv 2310.20329)."""
         prompts = [edit_prompt(self._codec, task.instruction, task.code) for task in tasks]
-        return self._set("edit", [(ids, self._ends) for ids in prompts])
+        return self._set("edit", [(prompt.ids, prompt.stop_ids) for prompt in prompts])
 
     def fresh(self, count: int) -> list[SetPrompt]:
         """The first ``count`` instructions of a fixed list, in ChatML."""

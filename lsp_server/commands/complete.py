@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         return 2
     options = replace(settings.completion_options(), digest_logits=args.json)
     with clean_stdout() as out:
-        engine, load_ms = _start_engine(settings.engine_config())
+        engine, load_ms = start_engine(settings.engine_config())
         try:
             # Of this file alone: nothing is open beside it.
             found = ContextGatherer(DocumentStore()).gather(snapshot, cursor, options)
@@ -104,7 +104,21 @@ def parse_place(text: str) -> Place:
 
 
 def read_file(path: Path) -> Snapshot:
-    """The text of a file.
+    """A file as the model may see it: secrets are replaced.
+
+    Raises:
+        CannotComplete: as `read_text`.
+    """
+    return snapshot_of(path, read_text(path))
+
+
+def snapshot_of(path: Path, text: str) -> Snapshot:
+    """The snapshot of a file's text."""
+    return Snapshot.of(text, uri=path.resolve().as_uri(), language_id=language_of(path))
+
+
+def read_text(path: Path) -> str:
+    """The text of a file, without a byte order mark.
 
     Raises:
         CannotComplete: missing, unreadable, excluded, binary or not UTF-8.
@@ -138,7 +152,7 @@ def read_file(path: Path) -> Snapshot:
         ) from None
     if has_private_key(text.splitlines()):
         raise CannotComplete(f"{path} is excluded: it holds a private key.", "Excluded files are never read.")
-    return Snapshot.of(text, uri=path.resolve().as_uri(), language_id=language_of(path))
+    return text
 
 
 def locate(snapshot: Snapshot, place: Place) -> Point:
@@ -156,7 +170,7 @@ def locate(snapshot: Snapshot, place: Place) -> Point:
     return Point(place.line - 1, place.column - 1)
 
 
-def _start_engine(config: EngineConfig) -> tuple[TextEngine, float]:
+def start_engine(config: EngineConfig) -> tuple[TextEngine, float]:
     """A ready engine and the milliseconds its start took."""
     ended = threading.Event()
     last: list[EngineStatus] = []

@@ -10,19 +10,15 @@ from typing import Any, cast
 
 import pytest
 
-from bench.peers.base import Decoded, Prompt
 from bench.quality.answers import (
     Candidate,
     Given,
     Infilled,
     by_turns,
-    edit_candidate,
-    edit_room,
     infill_candidates,
 )
 from bench.quality.datasets import EditTask, InfillTask
 from bench.quality.draftline_infill import VARIANTS, DraftlineInfill, NoFillIn, oracle_cut
-from bench.quality.edit_prompt import edit_prompt
 from bench.quality.judge import Judgement, judge
 from inference.api import FinishReason, GenerationRequest
 from inference.drafting.recycling import RecyclingTable
@@ -195,35 +191,6 @@ def test_a_peer_is_asked_in_all_its_variants() -> None:
         ("peer", "q8_0", "short"),
     ]
     assert [each.answer(LINE) for each in candidates] == [Given("long", 7.0, None), Given("short", 7.0, None)]
-
-
-class FakeDecoder:
-    """Answers with a block of code, and keeps what it was asked."""
-
-    name = "peer"
-    modes = ("plain",)
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[Prompt, str, int, frozenset[int]]] = []
-
-    def describe(self) -> dict[str, Any]:
-        return {}
-
-    def decode(self, prompt: Prompt, mode: str, max_tokens: int, stop_ids: frozenset[int]) -> Decoded:
-        self.asked.append((prompt, mode, max_tokens, stop_ids))
-        text = "Sure.\n```python\nx = n * 3\n```\n"
-        return Decoded(text, (), 5, 9, 0, 1.0, 2.0, 3.0, None, None, None, "stop-token")
-
-
-def test_an_edit_is_asked_as_a_chat_and_read_from_the_block() -> None:
-    decoder, codec = FakeDecoder(), FakeCodec()
-    candidate = edit_candidate(cast(Any, decoder), "plain", codec)
-    assert candidate.answer(EDIT) == Given("x = n * 3", 5.0, 5, "stop-token")
-    ((prompt, mode, limit, stop_ids),) = decoder.asked
-    assert prompt.ids == edit_prompt(codec, "Triple.", EDIT.code)
-    assert prompt.text == codec.show(prompt.ids)
-    assert mode == "plain" and codec.special("<|im_end|>") in stop_ids
-    assert edit_room(codec, [EDIT]) == len(prompt.ids) + limit
 
 
 def test_an_answer_is_judged_once_and_reported_for_each(monkeypatch: pytest.MonkeyPatch) -> None:

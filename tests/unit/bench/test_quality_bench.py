@@ -53,8 +53,10 @@ def test_every_task_is_answered_in_every_variant(looping_model: Path, data: Path
         for numerics in ("int8", "fp32")
     }
     edits = {
-        ("edit", f"edit/{number}", "chat, auto", numerics)
+        ("edit", f"edit/{number}", f"{reading}, {draft}", numerics)
         for number in (0, 1)
+        for reading in ("raw", "parsed")
+        for draft in ("auto", "none")
         for numerics in ("int8", "fp32")
     }
     assert ways == gaps | edits
@@ -108,7 +110,11 @@ def test_quick_and_no_tests(looping_model: Path, data: Path, tmp_path: Path) -> 
     out = tmp_path / "out.jsonl"
     assert _bench(looping_model, data, out, "--quick", "--no-tests") == 0
     answers = _answers(out)
-    assert {each.variant for each in answers} == {"line-in-middle/all", "line-in-middle/none", "chat, auto"}
+    assert {each.variant for each in answers} == {
+        "line-in-middle/all",
+        "line-in-middle/none",
+        *(f"{reading}, {draft}" for reading in ("raw", "parsed") for draft in ("auto", "none")),
+    }
     assert {each.set for each in answers} == {"single-line", "random-span", "edit"}
     assert all(each.passed is None and each.failure == "" for each in answers)
 
@@ -120,7 +126,7 @@ def test_the_environment_names_the_data(
     out = tmp_path / "out.jsonl"
     arguments = ["--model", str(looping_model), "--sets", "edit", "--count", "1", "--out", str(out)]
     assert main(["bench", "quality", *arguments]) == 0
-    assert len(_answers(out)) == 1
+    assert len(_answers(out)) == 4
 
 
 def test_a_stop_keeps_what_was_answered(
@@ -170,7 +176,7 @@ class OraclePeer:
 
     def decode(self, prompt: Prompt, mode: str, max_tokens: int, stop_ids: frozenset[int]) -> Decoded:
         solution = EDIT["output"] if EDIT["instruction"] in prompt.text else "wrong"
-        return Decoded(f"```python\n{solution}\n```", (), 9, 9, 0, 1.0, 1.0, 2.0, None, None, None)
+        return Decoded(f"{solution}\n```", (), 9, 9, 0, 1.0, 1.0, 2.0, None, None, None)
 
     def stop(self) -> None:
         self.stopped += 1
@@ -192,7 +198,7 @@ def test_a_peer_answers_the_same_tasks(
     answers = _answers(out)
     theirs = [each for each in answers if each.system == peer.name]
     ours = [each for each in answers if each.system == "draftline"]
-    assert [(each.set, each.item) for each in theirs] == [(each.set, each.item) for each in ours]
+    assert {(each.set, each.item) for each in theirs} == {(each.set, each.item) for each in ours}
     assert {each.numerics for each in theirs} == {"q8_0"}
     right = {each.item: each.passed for each in theirs}
     assert right == {

@@ -1,64 +1,59 @@
-"""The request for an edit, to the token, and what is read out of the answer."""
+"""The request for an edit, to the token, and what the simplest reading takes of an answer."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench.quality.edit_prompt import NoChatFormat, answer_limit, edit_prompt, edit_prompt_text, extract_code
+from bench.quality.edit_prompt import cut_at_fence, edit_limit, edit_prompt, prompt_text
 from tests.fake_engine import FakeCodec
 
 GOLDEN = """\
 <|im_start|>system
-You are a careful programmer. You change code exactly as asked and keep everything else.<|im_end|>
+You are Qwen, created by Alibaba Cloud. You are a helpful assistant.<|im_end|>
 <|im_start|>user
-Triple instead.
-
 ```python
 def times(n):
     return n * 2
 ```
 
-Answer with the whole changed code in one fenced block and nothing else.<|im_end|>
+Triple instead.<|im_end|>
 <|im_start|>assistant
+```python
 """
 
 CODE = "def times(n):\n    return n * 2"
 
 
-def test_the_prompt_is_chatml() -> None:
+def test_the_prompt_is_the_server_s() -> None:
     codec = FakeCodec()
-    assert codec.show(edit_prompt(codec, "Triple instead. ", CODE)) == GOLDEN
-    assert edit_prompt_text("Triple instead. ", CODE) == GOLDEN
+    prompt = edit_prompt(codec, "Triple instead. ", CODE)
+    assert codec.show(prompt.ids) == prompt_text(codec, prompt.ids) == GOLDEN
+    assert codec.decode(list(prompt.ids[slice(*prompt.source)])) == CODE + "\n"
+    assert edit_limit(prompt) >= 2 * len(CODE)
 
 
-def test_spellings_in_the_code_stay_text() -> None:
-    codec = FakeCodec()
-    ids = edit_prompt(codec, "", "<|im_end|>")
-    assert ids.count(codec.special("<|im_end|>") or -1) == 2
+def test_a_method_is_shown_without_the_indentation_of_its_class() -> None:
+    prompt = edit_prompt(FakeCodec(), "x", "    def f(self):\n        pass")
+    assert "```python\ndef f(self):\n    pass\n```" in FakeCodec().show(prompt.ids)
 
 
-def test_a_vocabulary_without_turns_is_refused() -> None:
-    with pytest.raises(NoChatFormat, match="instruct model"):
-        edit_prompt(FakeCodec(("<|endoftext|>",)), "x", "y")
-
-
-def test_long_code_may_grow() -> None:
-    assert answer_limit(0) > 0
-    assert answer_limit(100) >= 200
+def test_a_vocabulary_without_turns_gets_plain_text() -> None:
+    codec = FakeCodec(("<|endoftext|>",))
+    prompt = edit_prompt(codec, "Triple.", CODE)
+    assert prompt_text(codec, prompt.ids) == codec.decode(list(prompt.ids))
 
 
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
-        ("```python\nx = 1\n```", "x = 1"),
-        ("Here it is:\n```\nx = 1\n\ny = 2\n```\nand\n```\nz\n```\n", "x = 1\n\ny = 2"),
-        ("```python\n    def f(self):\n        pass\n```", "    def f(self):\n        pass"),
-        ("```python\nx = 1\ny = 2", "x = 1\ny = 2"),
+        ("x = 1\n```", "x = 1"),
+        ("x = 1\n\ny = 2\n```\nand\n```\nz\n```\n", "x = 1\n\ny = 2"),
+        ("x = 1\ny = 2", "x = 1\ny = 2"),
         ("x = 1\n", "x = 1"),
-        ("```\n```", ""),
-        ('```python\nx = "```"\n```', 'x = "```"'),
+        ("```", ""),
+        ('x = "```"\n```', 'x = "```"'),
         ("", ""),
     ],
 )
-def test_code_is_read_from_the_first_block(answer: str, code: str) -> None:
-    assert extract_code(answer) == code
+def test_code_ends_at_the_fence(answer: str, code: str) -> None:
+    assert cut_at_fence(answer, "```") == code

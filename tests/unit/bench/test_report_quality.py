@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bench.report import exactness_tables, quality_tables
+from bench.report.numbers import UNKNOWN
 from tests.unit.bench.made_up_records import answer, compared
 
 
@@ -85,3 +86,28 @@ def test_exactness() -> None:
         ("all", "4", "50.0 %", "25", "16", "9", "3"),
     )
     assert "16, 128 tokens" in table.note
+
+
+def test_edits_parsed_against_raw() -> None:
+    facts = {"set": "edit", "forwards": 2, "decode_ms": 50.0, "tokens": 10}
+    records = [
+        answer(item="0", variant="raw, none", **facts),
+        answer(item="1", variant="raw, none", **facts),
+        answer(item="0", variant="parsed, auto", first_hunk_ms=30.0, **facts),
+        answer(item="1", variant="parsed, auto", text="other", passed=False, **facts),
+        answer("peer", "0", variant="raw, plain", **{**facts, "forwards": None}),
+    ]
+    found, _ = quality_tables.tables(records)
+    (costs,) = [table for table in found if "costs" in table.title]
+    assert [row[4:] for row in costs.rows] == [
+        ("5.00", "200", UNKNOWN, "100"),
+        ("5.00", "200", "30.0", "100"),
+        (UNKNOWN, "200", UNKNOWN, "100"),
+    ]
+    (losses,) = [table for table in found if "loses" in table.title]
+    assert losses.rows == (("draftline: parsed, auto", "int8", "2", "1", "1", "0"),)
+
+
+def test_results_without_these_figures_have_no_such_tables() -> None:
+    found, _ = quality_tables.tables([answer(set="edit", variant="chat, auto")])
+    assert not [table for table in found if "edit" in table.title]

@@ -12,6 +12,9 @@ from lsp_server import cli, settings
 from lsp_server.commands import doctor
 from lsp_server.completion.filters import FILTERS
 from lsp_server.completion.reasons import Reason
+from lsp_server.inline_edit.reasons import Flag, NoEdit
+from lsp_server.inline_edit.routes import EDIT
+from lsp_server.inline_edit.wire import INLINE_EDIT, WARM_UP
 from lsp_server.settings import Settings
 
 ROOT = Path(__file__).parents[3]
@@ -69,6 +72,13 @@ def test_codes() -> None:
         codes |= set(re.findall(r'Problem\(\s*"([\w-]+)"', source))
     missing = {code for code in codes if f"`{code}`" not in README}
     assert not missing
+
+
+def test_reasons_and_flags_of_edits() -> None:
+    section = README.partition("## Inline edit\n")[2].partition("\n## ")[0]
+    first_cells = "".join(re.findall(r"^\| (`[^|]*)\|", section, re.MULTILINE))
+    assert {code.value for code in (*NoEdit, *Flag)} <= set(re.findall(r"`([\w-]+)`", first_cells))
+    assert all(name in section for name in (EDIT, INLINE_EDIT, WARM_UP))
 
 
 def test_quick_start() -> None:

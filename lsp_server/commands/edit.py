@@ -1,0 +1,277 @@
+"""``draftline edit``: lines of a file rewritten by an instruction."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import difflib
+import json
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from inference.api import GenerationResult, TextEngine
+from lsp_server.commands.complete import read_text, snapshot_of, start_engine
+from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
+from lsp_server.context.secrets import has_private_key
+from lsp_server.documents.line_index import split_lines
+from lsp_server.documents.text import Point, Snapshot
+from lsp_server.inline_edit.edits import LineEdit, line_edits
+from lsp_server.inline_edit.reasons import FLAG_MESSAGES, NoEdit, NoEditError
+from lsp_server.inline_edit.rewrite import Rewritten
+from lsp_server.inline_edit.selection import Selection
+from lsp_server.inline_edit.service import TRUNCATED, EditOptions, prepare_edit
+from lsp_server.stdio import clean_stdout
+
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class Target:
+    """PATH[:START[-END]]: lines count from 1, both ends included; without them the whole file."""
+
+    path: str
+    start: int | None
+    end: int | None
+
+
+def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the parser of this subcommand."""
+    parser = subparsers.add_parser(
+        "edit",
+        help="rewrite lines of a file by an instruction",
+        description="Asks the model to change lines START to END (from 1, both included; without them all"
+        " lines) and prints the file as it would be. The file changes only with --write. A doubtful answer"
+        " (one that deletes most, no longer parses, repeats itself or ran into the length limit) is refused"
+        " unless --force is given.",
+    )
+    parser.add_argument("target", metavar="PATH[:START[-END]]", help="- reads the text from stdin")
+    parser.add_argument("--lines", metavar="START[-END]", help="another way to name the lines, for stdin too")
+    parser.add_argument(
+        "instruction", metavar="INSTRUCTION", nargs="?", help="what to change (without it, or -: from stdin)"
+    )
+    output = parser.add_mutually_exclusive_group()
+    output.add_argument("--diff", action="store_true", help="print a unified diff")
+    output.add_argument("--write", action="store_true", help="change the file")
+    output.add_argument("--json", action="store_true", help="print one JSON object with all figures")
+    parser.add_argument("--force", action="store_true", help="take a doubtful answer too")
+    add_switches(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the edit; returns the exit status."""
+    try:
+        settings = settings_from(args)
+        target = parse_target(args.target if args.lines is None else f"{args.target}:{args.lines}")
+        instruction = _instruction(args, target)
+        if args.write:
+            _check_writable(target)
+        text = _read(target)
+        selection = select(_snapshot(target, text), target)
+    except WrongUsage as error:
+        print(f"draftline edit: {error}", file=sys.stderr)
+        return 2
+    except NoEditError as none:
+        return _refuse(none)
+    options = EditOptions(settings.temperature, settings.seed, not settings.no_cache)
+    with clean_stdout() as out:
+        engine, load_ms = start_engine(settings.engine_config())
+        try:
+            rewritten, result = _ask(engine, selection, instruction, options)
+        except NoEditError as none:
+            return _refuse(none)
+        finally:
+            engine.close()
+        doubts = [FLAG_MESSAGES[flag] for flag in rewritten.flags]
+        edited = applied(text, line_edits(selection, rewritten.hunks))
+        if args.json:
+            figures = _figures(edited, rewritten, result, load_ms)
+            print(json.dumps(figures, ensure_ascii=False), file=out)
+        if doubts and not args.force:
+            print(
+                f"draftline edit: not applied: {'; '.join(doubts)}. Look at it with --force --diff.",
+                file=sys.stderr,
+            )
+            return 1
+        try:
+            if not args.json:
+                _show(args, out, target, text, edited, rewritten)
+        except NoEditError as none:
+            return _refuse(none)
+    return 0
+
+
+def parse_target(text: str) -> Target:
+    """Split PATH[:START[-END]].
+
+    Raises:
+        WrongUsage
+    """
+    found = re.fullmatch(r"(.+?)(?::(\d{1,9})(?:-(\d{1,9}))?)?", text, re.DOTALL)
+    if found is None:
+        raise WrongUsage(f"expected PATH:START-END with two line numbers from 1, not {text!r}")
+    start = int(found[2]) if found[2] else None
+    end = int(found[3]) if found[3] else start
+    if start is not None and end is not None and not 1 <= start <= end:
+        raise WrongUsage(f"START must be 1 or more and END not before it, not {start}-{end}")
+    return Target(found[1], start, end)
+
+
+def select(snapshot: Snapshot, target: Target) -> Selection:
+    """The lines of a target.
+
+    Raises:
+        WrongUsage: out of range; the message names the range.
+        NoEditError: ``empty-selection``.
+    """
+    lines = len(snapshot.lines) - (len(snapshot.lines) > 1 and snapshot.lines[-1] == "")
+    start, end = target.start or 1, target.end or lines
+    if end > lines:
+        raise WrongUsage(f"lines must be from 1 to {lines}, not {start}-{end}")
+    return Selection.of(snapshot, Point(start - 1, 0), Point(end - 1, len(snapshot.line(end - 1))))
+
+
+def applied(text: str, edits: Sequence[LineEdit]) -> str:
+    """``text`` after edits, which are in order and do not overlap.
+
+    Not made of a snapshot, in which secrets are replaced by as many other characters.
+    """
+    lines = split_lines(text)
+    pieces: list[str] = []
+    at = Point(0, 0)
+    for edit in edits:
+        pieces += [_between(lines, at, edit.start), edit.text]
+        at = edit.end
+    return "".join([*pieces, _between(lines, at, Point(len(lines) - 1, len(lines[-1])))])
+
+
+def _between(lines: Sequence[str], start: Point, end: Point) -> str:
+    if start.line == end.line:
+        return lines[start.line][start.column : end.column]
+    middle = "".join(lines[start.line + 1 : end.line])
+    return lines[start.line][start.column :] + middle + lines[end.line][: end.column]
+
+
+def _instruction(args: argparse.Namespace, target: Target) -> str:
+    given: str | None = args.instruction
+    if given is not None and given != "-":
+        return given
+    if target.path == STDIN:
+        raise WrongUsage("stdin can hold the text or the instruction, not both: give the instruction")
+    if sys.stdin.isatty():
+        print("Instruction, then Ctrl-D:", file=sys.stderr)
+    text = sys.stdin.read()
+    if not text.strip():
+        raise WrongUsage("no instruction: give it as an argument or on stdin")
+    return text
+
+
+def _read(target: Target) -> str:
+    if target.path != STDIN:
+        return read_text(Path(target.path))
+    try:
+        # Not sys.stdin: it would translate line ends.
+        text = sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WrongUsage(f"the text on stdin is not UTF-8 (byte {error.start})") from None
+    if has_private_key(text.splitlines()):
+        raise NoEditError(NoEdit.EXCLUDED, "The text on stdin holds a private key, which no model is shown.")
+    return text
+
+
+def _snapshot(target: Target, text: str) -> Snapshot:
+    return Snapshot.of(text, uri="stdin") if target.path == STDIN else snapshot_of(Path(target.path), text)
+
+
+def _ask(
+    engine: TextEngine, selection: Selection, instruction: str, options: EditOptions
+) -> tuple[Rewritten, GenerationResult]:
+    prepared = prepare_edit(selection, instruction, engine, options)
+    generation = engine.submit(prepared.request)
+    for chunk in generation.chunks():
+        prepared.rewrite.feed(chunk.text)
+        if prepared.rewrite.done:
+            generation.cancel()
+    result = generation.future.result()
+    return prepared.rewrite.finish(result.finish_reason in TRUNCATED), result
+
+
+def _show(
+    args: argparse.Namespace, out: TextIO, target: Target, text: str, edited: str, rewritten: Rewritten
+) -> None:
+    if args.diff:
+        for line in _diff(target.path, text, edited):
+            out.write(line)
+    elif args.write:
+        _write(Path(target.path), text, edited)
+        print(f"{target.path}: {rewritten.summary}", file=sys.stderr)
+    else:
+        out.write(edited)
+
+
+def _diff(path: str, old: str, new: str) -> list[str]:
+    before, after = old.split("\n"), new.split("\n")
+    lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="")
+    return [line.rstrip("\r") + "\n" for line in lines]
+
+
+def _check_writable(target: Target) -> None:
+    if target.path == STDIN:
+        raise WrongUsage("--write needs a file; the text came from stdin")
+    path = Path(target.path)
+    if path.exists() and not os.access(path, os.W_OK):
+        raise NoEditError(NoEdit.READ_ONLY)
+
+
+def _write(path: Path, before: str, text: str) -> None:
+    """Replace the file as a whole, so that it never holds half an edit; mode and byte order mark stay.
+
+    Raises:
+        NoEditError: ``stale``: the file is not what it was ``before`` any more.
+    """
+    real = Path(os.path.realpath(path))
+    old = real.read_bytes()
+    if old.removeprefix(codecs.BOM_UTF8) != before.encode("utf-8"):
+        raise NoEditError(NoEdit.STALE, "The file changed meanwhile; ask again.")
+    mark = codecs.BOM_UTF8 if old.startswith(codecs.BOM_UTF8) else b""
+    handle, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(mark + text.encode("utf-8"))
+        os.chmod(name, real.stat().st_mode & 0o7777)
+        os.replace(name, real)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _refuse(none: NoEditError) -> int:
+    print(f"draftline edit: no edit ({none.reason}). {none.message}".rstrip(), file=sys.stderr)
+    return 1
+
+
+def _figures(edited: str, rewritten: Rewritten, result: GenerationResult, load_ms: float) -> dict[str, Any]:
+    timings = result.timings
+    return {
+        "text": edited,
+        "summary": rewritten.summary,
+        "flags": [flag.value for flag in rewritten.flags],
+        "finish_reason": result.finish_reason.value,
+        "token_ids": list(result.token_ids),
+        "drafted": result.drafted,
+        "accepted": result.accepted,
+        "forwards": result.forwards,
+        "prompt_tokens": result.prompt_tokens,
+        "cached_tokens": result.cached_tokens,
+        "ms": {
+            "load": round(load_ms, 3),
+            "prompt": round(timings.prompt, 3),
+            "first": round(timings.first, 3),
+            "total": round(timings.total, 3),
+        },
+    }

@@ -1,0 +1,1 @@
+"""Inline edit: a selection rewritten by an instruction, streamed as line edits."""

@@ -1,0 +1,86 @@
+"""What an edit's prompt shows besides the selection: imports, the heads of the enclosing blocks, diagnostics.
+
+By text rules, so that it works in every language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lsp_server.context.secrets import redact
+from lsp_server.documents.text import Snapshot
+from lsp_server.inline_edit.selection import Selection
+
+_IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require|package|const \w+ = require)\b")
+MAX_IMPORTS, MAX_HEADS, MAX_DIAGNOSTICS = 24, 6, 12
+# Lines looked at for imports, and above the selection for the heads of blocks.
+_TOP_LINES, _ABOVE_LINES = 400, 2000
+MAX_LINE = 200  # characters
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """A problem that the client reported: line of the document, and words."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True)
+class EditContext:
+    """Lines of the document around the selection, and problems in it with lines counted from 1 within it."""
+
+    imports: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def context_of(selection: Selection, diagnostics: Sequence[Diagnostic] = ()) -> EditContext:
+    """The context of a selection."""
+    snapshot = selection.snapshot
+    return EditContext(
+        imports=tuple(_imports(snapshot, selection.first)),
+        heads=tuple(_heads(snapshot, selection.first)),
+        problems=tuple(
+            f"line {diagnostic.line - selection.first + 1}: {_words_of(diagnostic)}"
+            for diagnostic in diagnostics
+            if selection.first <= diagnostic.line < selection.stop
+        )[:MAX_DIAGNOSTICS],
+    )
+
+
+def _words_of(diagnostic: Diagnostic) -> str:
+    """On one line, and without a secret that it may quote from the document."""
+    return redact(" ".join(diagnostic.message.split()))[:MAX_LINE]
+
+
+def _imports(snapshot: Snapshot, stop: int) -> list[str]:
+    found = []
+    for number in range(min(stop, _TOP_LINES)):
+        line = snapshot.line(number)
+        if len(line) <= MAX_LINE and _IMPORT.match(line):
+            found.append(line)
+            if len(found) == MAX_IMPORTS:
+                break
+    return found
+
+
+def _heads(snapshot: Snapshot, first: int) -> list[str]:
+    """The lines above that are indented less and less: what the selection stands in."""
+    indent = _columns(snapshot.line(first))
+    heads: list[str] = []
+    for number in range(first - 1, max(first - 1 - _ABOVE_LINES, -1), -1):
+        if indent == 0 or len(heads) == MAX_HEADS:
+            break
+        line = snapshot.line(number)
+        if line.strip() and _columns(line) < indent and any(map(str.isalnum, line)):
+            indent = _columns(line)
+            heads.append(line[:MAX_LINE])
+    return heads[::-1]
+
+
+def _columns(line: str) -> int:
+    blanks = line[: len(line) - len(line.lstrip())]
+    return len(blanks.expandtabs(4))

@@ -1,0 +1,176 @@
+"""``draftline edit`` with an engine that says what it is told to."""
+
+from __future__ import annotations
+
+import io
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inference.api import EngineConfig
+from lsp_server.cli import main
+from lsp_server.commands import complete, edit
+from lsp_server.commands.edit import Target, parse_target
+from lsp_server.commands.switches import WrongUsage
+from tests.fake_engine import FakeEngine
+
+TEXT = "def f():\r\n    x = 1\r\n    return x\r\n"
+ANSWER = "def f():\n    y = 1\n    return y\n```\nDone."
+CHANGED = TEXT.replace("x", "y")
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Sets what the engine says."""
+
+    def use(answer: str) -> None:
+        def load(config: EngineConfig, on_status: Any) -> FakeEngine:
+            return FakeEngine(config, on_status, answer=answer)
+
+        monkeypatch.setattr(complete, "load_engine", load)
+
+    use(ANSWER)
+    return use
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "code.py"
+    path.write_bytes(TEXT.encode())
+    return path
+
+
+def test_prints_the_file_as_it_would_be(answers: Any, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["edit", f"{file}:1-3", "Rename x to y."]) == 0
+    assert capfd.readouterr().out == CHANGED
+    assert file.read_bytes() == TEXT.encode()
+
+
+def test_write_keeps_mode_and_byte_order_mark(answers: Any, file: Path) -> None:
+    file.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    file.chmod(0o754)
+    assert main(["edit", str(file), "Rename x to y.", "--write"]) == 0
+    assert file.read_bytes() == b"\xef\xbb\xbf" + CHANGED.encode()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o754
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_diff_and_json(answers: Any, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["edit", str(file), "Rename.", "--diff"]) == 0
+    out = capfd.readouterr().out
+    assert f"+++ b/{file}\n" in out and "-    x = 1\n" in out and "+    y = 1\n" in out
+    assert main(["edit", str(file), "Rename.", "--json"]) == 0
+    figures = json.loads(capfd.readouterr().out)
+    assert figures["text"] == CHANGED and figures["flags"] == [] and figures["summary"]
+
+
+def test_stdin_for_the_text_or_the_instruction(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
+    assert main(["edit", "-", "Rename.", "--lines", "1-3"]) == 0
+    assert capfd.readouterr().out == CHANGED
+    monkeypatch.setattr("sys.stdin", io.StringIO("Rename.\n"))
+    assert main(["edit", str(file)]) == 0
+    assert capfd.readouterr().out == CHANGED
+    assert main(["edit", "-"]) == 2
+    assert main(["edit", "-", "Rename.", "--write"]) == 2
+
+
+def test_doubtful_answers_need_force(answers: Any, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    answers("def f():\n    y = (\n    return y\n```")
+    assert main(["edit", str(file), "Rename.", "--write"]) == 1
+    assert "no longer parse" in capfd.readouterr().err
+    assert file.read_bytes() == TEXT.encode()
+    assert main(["edit", str(file), "Rename.", "--write", "--force"]) == 0
+    assert b"y = (" in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["{file}:9-12", "x"], 2, "lines must be from 1 to 3"),
+        (["{file}:3-1", "x"], 2, "END not before it"),
+        (["{file}", ""], 1, "no-instruction"),
+        (["nowhere.py", "x"], 1, "does not exist"),
+    ],
+)
+def test_wrong_usage(
+    arguments: list[str], status: int, words: str, answers: Any, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["edit", *(argument.format(file=file) for argument in arguments)]) == status
+    assert words in capfd.readouterr().err
+
+
+def test_no_edit_says_why(answers: Any, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    answers(TEXT.replace("\r", "") + "```")
+    assert main(["edit", str(file), "Change nothing."]) == 1
+    assert "no edit (unchanged)" in capfd.readouterr().err
+
+
+KEY = "AKIA" + "IOSFODNN7QRSTUVW"
+
+
+@pytest.mark.parametrize("switch", ["", "--diff", "--json", "--write"])
+def test_secrets_elsewhere_in_the_file_stay_what_they_are(
+    switch: str, answers: Any, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = f'KEY = "{KEY}"\r\n{TEXT}TOKEN = "{KEY}"\r\n'
+    file.write_bytes(text.encode())
+    assert main(["edit", f"{file}:2-4", "Rename x to y.", *filter(None, [switch])]) == 0
+    changed = text.replace("x = 1", "y = 1").replace("return x", "return y")
+    out = capfd.readouterr().out
+    if switch == "--write":
+        assert file.read_bytes() == changed.encode()
+    elif switch == "--diff":
+        assert f'+KEY = "{KEY}"' not in out and f' KEY = "{KEY}"' in out and "xxxx" not in out
+    else:
+        assert (json.loads(out)["text"] if switch == "--json" else out) == changed
+
+
+def test_a_line_with_a_secret_is_not_changed(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = f'def f():\n    key = "{KEY}"\n    return key\n'
+    file.write_text(text)
+    answers(text.replace(KEY, "x" * 20).replace("key", "token") + "```")
+    assert main(["edit", str(file), "Rename key to token.", "--write", "--force"]) == 1
+    assert "no edit (secret)" in capfd.readouterr().err
+    assert file.read_text() == text
+
+
+def test_a_file_that_changed_meanwhile_is_left_alone(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = edit._ask
+
+    def slowly(*arguments: Any) -> Any:
+        file.write_bytes(b"changed")
+        return ask(*arguments)
+
+    monkeypatch.setattr(edit, "_ask", slowly)
+    assert main(["edit", str(file), "Rename x to y.", "--write"]) == 1
+    assert "no edit (stale)" in capfd.readouterr().err
+    assert file.read_bytes() == b"changed"
+
+
+def test_a_private_key_on_stdin_is_refused(
+    answers: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = "MIIEpAIBAAKCAQEA7Zx9" + "abcDEF0123456789" * 3
+    text = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert main(["edit", "-", "Rename."]) == 1
+    assert "no edit (excluded)" in capfd.readouterr().err
+
+
+def test_targets() -> None:
+    assert parse_target("a.py") == Target("a.py", None, None)
+    assert parse_target("a.py:3") == Target("a.py", 3, 3)
+    assert parse_target("C:/a.py:3-5") == Target("C:/a.py", 3, 5)
+    assert edit.parse_target("-:1-2") == Target("-", 1, 2)
+    with pytest.raises(WrongUsage):
+        parse_target("a.py:0-3")
