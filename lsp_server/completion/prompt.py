@@ -137,16 +137,18 @@ class PromptBuilder:
         """The lines that stay visible above the window, at most ``limit`` tokens of them, and the window,
         which is smaller by what they take."""
         if anchored:
-            # The anchor holds for one budget, so what the lines may take is set aside as a whole.
-            room = limit if lines else 0
-            less = Budget(budget.prefix - room, budget.suffix)
+            # The anchor holds for one budget, so what the lines may take is set aside as a whole, and stays
+            # so on lines of the document that have none.
+            less = Budget(budget.prefix - limit, budget.suffix)
+            room = limit if lines or self._anchors.holds(snapshot.uri, less) else 0
+            less = less if room else budget
             window = self._anchors.choose(snapshot, cursor, less, self._count)
             return fit_lines(lines, window.first_line, room, self._count), window
         window = choose(snapshot, cursor, budget, self._count)
         room = reserve_for(lines, window.first_line, limit, self._count)
         if not room:
             return "", window
-        window = choose(snapshot, cursor, Budget(budget.prefix - room, budget.suffix), self._count)
+        window = choose(snapshot, cursor, budget, self._count, kept=room)
         return fit_lines(lines, window.first_line, room, self._count), window
 
     def _count_text(self, text: str) -> int:

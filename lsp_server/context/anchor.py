@@ -74,6 +74,11 @@ class Anchors:
             self._anchors.popitem(last=False)
         return window
 
+    def holds(self, uri: str, budget: Budget) -> bool:
+        """Whether a document has an anchor for a budget."""
+        anchor = self._anchors.get(uri)
+        return anchor is not None and anchor.budget == budget
+
     def forget(self, uri: str) -> None:
         """The document was closed."""
         self._anchors.pop(uri, None)

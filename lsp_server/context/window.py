@@ -70,15 +70,19 @@ class Window:
         return self.middle.count("\n")
 
 
-def choose(snapshot: Snapshot, cursor: Point, budget: Budget, count: Callable[[str], int]) -> Window:
+def choose(
+    snapshot: Snapshot, cursor: Point, budget: Budget, count: Callable[[str], int], kept: int = 0
+) -> Window:
     """The window around ``cursor`` (column in characters) within ``budget``.
 
     ``count`` gives the tokens of one line; summed over lines it is close to the tokens of the whole,
-    not always above them, so the caller still makes the parts fit (prompts/fit.py).
+    not always above them, so the caller still makes the parts fit (prompts/fit.py). ``kept`` tokens of the
+    prefix are left for lines above the window. They do not change by how many lines it slides: smaller
+    steps would mean more of them, and each is a new prompt.
     """
     line = snapshot.lines[cursor.line]
     head = _bounded_head(line[: cursor.column], budget.prefix)
-    room = budget.prefix - _reserved(count(head), budget.prefix)
+    room = budget.prefix - kept - _reserved(count(head), budget.prefix)
     first = _first_line(snapshot, cursor.line, room, budget.prefix, count)
     suffix, stop = _suffix(snapshot, cursor, budget.suffix, count)
     return Window(snapshot.lf(first, cursor.line), head, suffix, first, stop)

@@ -14,6 +14,7 @@ from inference.tokenizer import Tokenizer
 from inference.weights import store
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.prompt import MAX_SUFFIX_TOKENS, PromptBuilder
+from lsp_server.context.related import KeptLines
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
 from tests.tiny_models import make_tokenizer
@@ -226,3 +227,29 @@ def test_a_newline_reads_its_own_tokens_where_the_lines_are_in_the_middle(builde
 def test_the_figures_of_a_session_repeat(builder: PromptBuilder) -> None:
     for order in PROMPT_ORDERS:
         assert session(builder, order) == session(builder, order)
+
+
+def test_lines_above_the_window_do_not_make_it_slide_more_often(builder: PromptBuilder) -> None:
+    kept = [KeptLines(3, 4, "import os\n" * 8, 0, verbatim=False)]
+    snapshot = Snapshot.of("\n".join(source()))
+    begins: dict[bool, set[int]] = {}
+    for on in (False, True):
+        options = CompletionOptions(
+            prompt_tokens=TOKENS, context_sources=frozenset(["imports"] if on else []), heal=False
+        )
+        begins[on] = {
+            builder.build(snapshot, Point(line, 0), options, (), kept if on else ()).window.first_line
+            for line in range(START, START + 64)
+        }
+    assert abs(len(begins[True]) - len(begins[False])) <= 1
+
+
+def test_a_place_without_lines_above_the_window_keeps_the_anchor(builder: PromptBuilder) -> None:
+    builder = PromptBuilder(builder._codec, 4096)
+    snapshot = Snapshot.of("\n".join(source()), "file:///w/argparse.py")
+    options = CompletionOptions(
+        prompt_tokens=TOKENS, order="lines-in-middle", context_sources=frozenset(["scope"]), heal=False
+    )
+    kept = [KeptLines(3, 4, "import os\n", 0, verbatim=False)]
+    first = builder.build(snapshot, Point(START, 0), options, (), kept).window
+    assert builder.build(snapshot, Point(START, 0), options).window == first
