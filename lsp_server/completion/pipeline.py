@@ -31,6 +31,8 @@ from lsp_server.prompts.fim import ContextFile
 _CUT_SHORT = frozenset({FinishReason.LENGTH, FinishReason.CONTEXT, FinishReason.DEADLINE})
 # The same few characters, letters among them, four times or more up to the end.
 _LOOP_AT_END = re.compile(r"((?=[^\n]*?\w)[^\n]{4,60}?)\1{3,}[^\n]{0,60}\Z")
+# What four copies and the rest take; further up the search would take the square of a line's length.
+_LOOP_CHARS = 5 * 60
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,9 @@ def prepare(
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
     built = builder.build(snapshot, cursor, options, related, prefix_lines)
     filters = filter_context(snapshot, cursor, options)
+    if selected is not None:
+        # The range is the popup entry's, which covers no bracket.
+        filters = replace(filters, replaces_rest=False)
     wanted = by_text_behind(filters.rest) if "shape" in options.filters_off else shape(filters)
     request = GenerationRequest(
         prompt=built.ids,
@@ -97,9 +102,6 @@ def prepare(
         use_cache=options.use_cache,
         digest_logits=options.digest_logits,
     )
-    if selected is not None:
-        # The range is the popup entry's, which covers no bracket.
-        filters = replace(filters, replaces_rest=False)
     return Prepared(request, filters, Point(cursor.line, column), selected, built.window, wanted)
 
 
@@ -133,7 +135,7 @@ def without_broken_end(text: str) -> str:
 
     A single line is all there is and stays, unless it runs in circles.
     """
-    if _LOOP_AT_END.search(text):
+    if _LOOP_AT_END.search(text[-_LOOP_CHARS:]):
         return text.rpartition("\n")[0].rstrip()
     whole, newline, _ = text.rpartition("\n")
     return whole.rstrip() if newline else text

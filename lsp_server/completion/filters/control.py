@@ -33,7 +33,7 @@ def control(text: str, context: FilterContext) -> str | None:
     for pattern in (_CHARACTERS, _TOKENS):
         for match in pattern.finditer(text):
             found = match.group()
-            if found in around or _is_quoted(text, match) or _is_tag(found, context):
+            if found in around or _is_quoted(text, match) or _is_tag(found, text[: match.start()], context):
                 continue
             text = text[: match.start()].rstrip()
             break
@@ -45,5 +45,6 @@ def _is_quoted(text: str, match: re.Match[str]) -> bool:
     return before == after and before in ("'", '"', "`")
 
 
-def _is_tag(found: str, context: FilterContext) -> bool:
-    return found == "</s>" and context.language_id in _TAGGED
+def _is_tag(found: str, before: str, context: FilterContext) -> bool:
+    """``</s>`` as markup: by the language, or in a string or template that has opened it."""
+    return found == "</s>" and (context.language_id in _TAGGED or "<s>" in context.head + before)

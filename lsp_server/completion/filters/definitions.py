@@ -70,12 +70,16 @@ _BY_LANGUAGE = {
     **dict.fromkeys(_SCRIPT_LANGUAGES, _SCRIPT),
     **dict.fromkeys(_BRACE_LANGUAGES, _BRACES),
 }
+# Longer ones are data or generated, and some patterns take the square of the length.
+_LONGEST_LINE = 500
 # What belongs to the definition on the next line.
 _LEADING = re.compile(r"@\w|#\[|#|//|/\*|\*|--|\[\w+[^\]]*\]\s*\Z|template\s*<")
 
 
 def begins_definition(line: str, language_id: str) -> bool:
     """Whether a line begins the definition of a function, method or type."""
+    if len(line) > _LONGEST_LINE:
+        return False
     match = _BY_LANGUAGE.get(language_id, _ANY).match(line.strip())
     if match is None:
         return False

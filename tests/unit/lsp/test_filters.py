@@ -17,6 +17,7 @@ else:
 
 from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.filters import FILTERS, FilterContext, run_filters
+from lsp_server.completion.filters.definitions import begins_definition
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.documents.text import Point, Snapshot
@@ -136,3 +137,15 @@ def test_ranges(insert: str, rest: str, replaces: bool, expected: ItemRange) -> 
 
 def test_range_of_a_selected_entry_begins_before_the_cursor() -> None:
     assert item_range(4, "x", "", replaces_rest=False, start=2) == ItemRange(2, 4)
+
+
+def test_a_closing_tag_stays_where_it_was_opened() -> None:
+    text = "return `<s>${old}</s> ${title}`"
+    assert FILTERS["control"](text, FilterContext(language_id="javascript")) == text
+    assert FILTERS["control"]("a = 1</s>b", FilterContext(language_id="javascript")) == "a = 1"
+
+
+def test_a_long_line_begins_no_definition() -> None:
+    text = "static " * 3000 + "void run() {"
+    assert FILTERS["sibling-definition"](f"a();\n{text}", FilterContext(head="    ", language_id="java"))
+    assert not begins_definition(text, "java") and begins_definition("static void run() {", "java")
