@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from inference.stops import CLOSERS
 from lsp_server.context.node_types import FUNCTIONS, header_stop, is_container
 from lsp_server.context.related import KeptLines
 from lsp_server.documents.text import Snapshot
@@ -20,6 +21,8 @@ ENCLOSING, SIBLING = 0, 200
 _MOST_SIBLINGS = 40
 # A longer header is a list of something.
 _MOST_LINES = 8
+# More of them in a row end what stands above.
+_BLANK_LINES = 2
 _TAB = 4
 
 
@@ -49,13 +52,35 @@ def scope_lines(snapshot: Snapshot, line: int, tree: Tree | None) -> list[KeptLi
 
 def _around(tree: Tree, snapshot: Snapshot, line: int) -> Iterator[Node]:
     """Definitions that begin above ``line`` and reach it, innermost first."""
-    text = snapshot.line(line)
+    at, limit = _where(snapshot, line)
+    text = snapshot.line(at)
     column = len(text[: len(text) - len(text.lstrip())].encode("utf-8", "replace"))
-    node = tree.root_node.descendant_for_point_range((line, column), (line, column))
+    node = tree.root_node.descendant_for_point_range((at, column), (at, column))
     while node is not None:
-        if node.start_point[0] < line and (node.type in FUNCTIONS or is_container(node)):
+        first = node.start_point[0]
+        deeper = limit is None or _columns(snapshot.line(first)) < limit
+        if first < line and deeper and (node.type in FUNCTIONS or is_container(node)):
             yield node
         node = node.parent
+
+
+def _where(snapshot: Snapshot, line: int) -> tuple[int, int | None]:
+    """The line whose place in the tree is that of ``line``, and the columns that a definition around it has
+    less than; None for any.
+
+    To the parser a body without brackets ends with its last statement. On an empty line behind that one
+    the user is still in it, unless the line is indented less.
+    """
+    text = snapshot.line(line)
+    if text.strip():
+        return line, None
+    for number in range(line - 1, max(-1, line - 1 - _BLANK_LINES), -1):
+        above = snapshot.line(number).strip()
+        if above:
+            if above[0] in CLOSERS or above.startswith("end"):
+                break
+            return number, _columns(text) if text else None
+    return line, None
 
 
 def _header(snapshot: Snapshot, node: Node, rank: int) -> KeptLines | None:

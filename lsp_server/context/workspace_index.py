@@ -7,6 +7,7 @@ a completion. Files that the exclusions name are never opened.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
@@ -30,6 +31,8 @@ MAX_SEEN = 50_000
 SKIPPED_DIRECTORIES = frozenset(
     {"node_modules", "site-packages", "__pycache__", "build", "dist", "out", "target", "vendor", "venv"}
 )
+_log = logging.getLogger(__name__)
+
 _SLICE_S, _REST_S = 0.01, 0.05
 _BUSY_S = 0.2
 _NICE = 10
@@ -138,13 +141,13 @@ class WorkspaceIndex:
         for path in self._files():
             if len(self._tags) >= self._max_files or self._bytes >= self._max_bytes:
                 return
-            self._read(path)
+            self._try_to_read(path)
             yield
         yield from self._reread()
 
     def _reread(self) -> Iterator[None]:
         while self._again:
-            self._read(self._again.popleft())
+            self._try_to_read(self._again.popleft())
             yield
 
     def _files(self) -> Iterator[Path]:
@@ -162,13 +165,27 @@ class WorkspaceIndex:
                 if seen > MAX_SEEN:
                     return
                 # A link may lead out of the workspace, or in a circle.
-                if entry.is_dir(follow_symlinks=False):
+                try:
+                    is_folder, is_file = (
+                        entry.is_dir(follow_symlinks=False),
+                        entry.is_file(follow_symlinks=False),
+                    )
+                except OSError:
+                    continue
+                if is_folder:
                     if entry.name not in SKIPPED_DIRECTORIES and not entry.name.startswith("."):
                         folders.append(Path(entry.path))
-                elif entry.is_file(follow_symlinks=False):
+                elif is_file:
                     path = Path(entry.path)
                     if language_of(path) in QUERIES:
                         yield path
+
+    def _try_to_read(self, path: Path) -> None:
+        """One odd file must not end the index of all others."""
+        try:
+            self._read(path)
+        except Exception:
+            _log.exception("definitions of a file are left out")
 
     def _read(self, path: Path) -> None:
         self._forget(path)

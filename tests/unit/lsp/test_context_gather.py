@@ -408,3 +408,30 @@ def test_scope_and_imports_stand_at_the_top_of_a_cut_prefix(tmp_path: Path) -> N
     related = editor.gatherer.gather(snapshot, Point(9, 0), options)
     built = builder.build(snapshot, Point(9, 0), options, related.files, related.prefix_lines)
     assert FakeCodec().show(built.ids).startswith("<|fim_prefix|>import os\n\n\nclass Long")
+
+
+def test_a_file_that_cannot_be_read_does_not_end_the_index(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.py").write_text("odd = 1\n")
+    (tmp_path / "b.py").write_text(HELPERS)
+
+    def excluded(path: Path) -> bool:
+        if path.name == "a.py":
+            raise RuntimeError("a rule that fails")
+        return False
+
+    index = WorkspaceIndex(tmp_path, excluded)
+    index.build()
+    assert len(index) == 1 and index.lookup("Parcel", "python")
+
+
+def test_an_empty_line_behind_the_last_statement_is_in_its_function(tmp_path: Path) -> None:
+    text = "class Shop:\n    def first(self):\n        pass\n\n    def second(self):\n        a = 1\n"
+    for blanks, enclosing in (("", [0, 4]), (" " * 8, [0, 4]), (" " * 4, [0])):
+        editor = Editor()
+        uri = editor.open(tmp_path / "main.py", text + blanks + "\n\n\nx = 1\n")
+        kept = editor.gather(uri, 6, ["scope"]).prefix_lines
+        assert [each.first for each in kept if each.verbatim] == enclosing, blanks
+        # The function that the user is in is not shown as one that is complete.
+        assert [each.first for each in kept if not each.verbatim] == ([1] if len(enclosing) == 2 else [1, 4])
