@@ -58,8 +58,8 @@ def _around(tree: Tree, snapshot: Snapshot, line: int) -> Iterator[Node]:
     node = tree.root_node.descendant_for_point_range((at, column), (at, column))
     while node is not None:
         first = node.start_point[0]
-        reaches = limit is None or _columns(snapshot.line(first)) < limit
-        if first < line and reaches and (node.type in FUNCTIONS or is_container(node)):
+        deeper = limit is None or _columns(snapshot.line(first)) < limit
+        if first < line and deeper and (node.type in FUNCTIONS or is_container(node)):
             yield node
         node = node.parent
 
