@@ -156,6 +156,8 @@ _BLOCK = st.tuples(_WORDS, _BREAK, _WORDS, _BREAK, _WORDS).map("".join)
 _ANSWERS = st.one_of(
     _WORDS,
     _WORDS,
+    _WORDS,
+    _WORDS,
     _BLOCK,
     _BLOCK,
     st.tuples(
@@ -170,7 +172,7 @@ _ANSWERS = st.one_of(
     _WORDS.map(lambda text: text + "\ufffd"),
     _WORDS.map(lambda text: text + "\ud83d"),
     _WORDS.map(lambda text: text + "\udc00" + text),
-    _WORDS.map(lambda text: text + "long " * 800),
+    _WORDS.map(lambda text: text + " ".join(f"word{number}" for number in range(500))),
     st.sampled_from(
         ("", "word", "other", "third", " \n\t", "more()", "a.b", "\r", "\ufffd", "{rest}", "last")
     ),
