@@ -223,7 +223,7 @@ def test_the_sweep_keeps_to_its_limits(looping_model: Path, tmp_path: Path) -> N
         most = max(drafted for _, drafted, *_ in call.steps)
         assert most == 0 if call.mode == "none" else most <= limits[call.mode]
     most_drafted = {mode: max(call.drafted or 0 for call in swept if call.mode == mode) for mode in limits}
-    assert most_drafted["ngram<=15"] > most_drafted["ngram<=1"] > 0
+    assert most_drafted["ngram<=15"] >= most_drafted["ngram<=1"] > 0
 
 
 def test_no_sweep(looping_model: Path, tmp_path: Path) -> None:
@@ -309,8 +309,9 @@ def test_a_peer_gets_the_same_prompts_and_its_figures_are_recorded(
     ]
     assert not peer.running
     texts = {prompt.text for prompt, *_ in peer.asked}
+    opened = "<|im_start|>assistant\n```python\n"
     assert any(text.startswith("<|fim_prefix|>") and "<|fim_suffix|>" in text for text in texts)
-    assert any("Triple instead." in text and text.endswith("<|im_start|>assistant\n") for text in texts)
+    assert any("Triple instead." in text and text.endswith(opened) for text in texts)
     assert all(
         max_tokens in set(extents.QUICK.max_tokens.values()) | {8} for _, _, max_tokens, _ in peer.asked
     )
