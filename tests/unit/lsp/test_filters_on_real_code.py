@@ -101,7 +101,7 @@ def cut(language: str, kind: str) -> Iterator[tuple[Path, FilterContext, str]]:
         ("python", "statement", 0.99),
         ("python", "block", 0.99),
         # Some of these leave the block of the cursor or run into the next definition: suggestions end there.
-        ("python", "span", 0.93),
+        ("python", "span", 0.9),
         ("cpp", "line-end", 0.99),
         ("cpp", "statement", 0.99),
         ("cpp", "block", 0.985),
