@@ -68,7 +68,7 @@ def test_fifty_places(real_model: str) -> None:
 
     # Prefill in blocks of 16 to 512 rows, planned drafts.
     for offset, chunk in enumerate((16, 64, 200, 512)):
-        part = [i for i in range(len(cases)) if i % 4 == offset]
+        part = [i for i in range(len(cases)) if i % 8 == offset]
         chunked = exactness.run(
             [cases[i] for i in part], draft="auto", use_cache=False, prefill_chunk=chunk, **common
         )

@@ -68,7 +68,8 @@ def test_bits_are_the_same_whatever_the_path(
     edited = exactness.run(session, draft="ngram", kv_budget_mb=10, **common)
     assert _essence(edited) == [_essence(fresh)[cases.index(case)] for case in order]
     chunks = {}
-    for chunk in (16, 17, 128, 512):
+    # Where kernels work in tiles every size of a block counts; the others are slow, and have none.
+    for chunk in (16, 17, 128, 512) if (numerics, mixed) == ("int8", "") else (17, 512):
         chunks[chunk] = exactness.run(cases, draft="auto", use_cache=False, prefill_chunk=chunk, **common)
         assert _essence(chunks[chunk]) == _essence(fresh), f"prefill chunk {chunk}"
     # The comparison means something only if all of this happened.
