@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,9 +34,8 @@ class Neovim:
     ) -> None:
         self._binary = binary
         # A socket's path must be short.
-        self._address = os.path.relpath(directory / "nvim.sock")
-        if len(self._address) > 90:
-            self._address = f"/tmp/draftline-nvim-{os.getpid()}-{id(self)}.sock"
+        self._sockets = tempfile.TemporaryDirectory(prefix="nvim-")
+        self._address = os.path.join(self._sockets.name, "s")
         (directory / "init.lua").write_text(
             f"vim.opt.runtimepath:prepend([[{PLUGIN}]])\n"
             "vim.o.swapfile = false\n"
@@ -69,7 +69,10 @@ class Neovim:
         )
         environment = {
             **os.environ,
-            **{f"XDG_{name}_HOME": str(directory / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")},
+            **{
+                f"XDG_{name}_HOME": str(directory / name.lower())
+                for name in ("CONFIG", "DATA", "STATE", "CACHE")
+            },
             "DRAFTLINE_HOME": str(directory / "home"),
             **env,
         }
@@ -145,3 +148,4 @@ class Neovim:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self._sockets.cleanup()
