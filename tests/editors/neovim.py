@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -139,10 +140,8 @@ class Neovim:
     def close(self) -> None:
         """End it, and with it its server."""
         if self._process.poll() is None:
-            try:
+            with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
                 self._remote("--remote-expr", "execute('qall!')")
-            except (RuntimeError, subprocess.TimeoutExpired):
-                pass
             try:
                 self._process.wait(5)
             except subprocess.TimeoutExpired:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -87,7 +88,8 @@ def test_tab_falls_through(neovim: StartNeovim) -> None:
     [
         "vim.keymap.set('i', '<Tab>', 'plain')",
         "vim.keymap.set('i', '<Tab>', function() return 'plain' end, { expr = true })",
-        "vim.keymap.set('i', '<Plug>(mine)', 'plain') vim.keymap.set('i', '<Tab>', '<Plug>(mine)', { remap = true })",
+        "vim.keymap.set('i', '<Plug>(mine)', 'plain')"
+        " vim.keymap.set('i', '<Tab>', '<Plug>(mine)', { remap = true })",
         "vim.keymap.set('i', '<Tab>', function() vim.api.nvim_put({ 'plain' }, 'c', false, true) end)",
     ],
 )
@@ -174,8 +176,8 @@ def test_characters_of_several_bytes(neovim: StartNeovim) -> None:
     editor.until("vim.api.nvim_get_current_line()", "größe = '😀' + länge('ä😀')")
 
 
-# Looks at the screen every millisecond: the cursor's line with the ghost text must read as <…> behind the place that
-# the ghost text says it was made for.
+# Looks at the screen every millisecond: the cursor's line with the ghost text must read as <…> behind the place
+# that the ghost text says it was made for.
 WATCH = """
 _G.seen, _G.wrong = 0, {}
 local timer = vim.uv.new_timer()
@@ -453,7 +455,7 @@ def test_doubtful_edits_are_asked_about(neovim: StartNeovim) -> None:
     phase(editor, "waiting")
     assert "the code would no longer parse" in editor.lua(PREVIEW)["notes"][0]
     editor.run(
-        "vim.ui.select = function(items, options, done) _G.question = options.prompt _G.done = done end return 1"
+        "vim.ui.select = function(items, options, done) _G.question, _G.done = options.prompt, done end return 1"
     )
     editor.keys("<CR>")
     assert "no longer parse. Apply it?" in editor.until("_G.question")
@@ -510,6 +512,7 @@ def test_files_of_the_plugin_are_documented() -> None:
     text = (PLUGIN / "doc" / "draftline.txt").read_text(encoding="utf-8")
     config = (PLUGIN / "lua" / "draftline" / "config.lua").read_text(encoding="utf-8")
     defaults = config.partition("M.defaults = {")[2].partition("\n}\n")[0]
+    defaults = re.sub(r"^ *--.*$", "", defaults, flags=re.MULTILINE)
     names = [
         line.split(" =")[0].strip()
         for line in defaults.splitlines()
