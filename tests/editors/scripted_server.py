@@ -1,8 +1,9 @@
 """A language server that answers by rule: what an editor makes of answers that no model would give.
 
 Suggestions repeat the text in front of the cursor: behind ``abc`` comes ``<abc>``. So a suggestion tells
-where it was made for. SUGGEST_SECONDS is how long each takes. Edits answer with the JSON in EDIT_ANSWER, after
-the partial results in EDIT_PARTIALS; with the variable EDIT_HOLD no answer comes until the request is cancelled.
+where it was made for. SUGGEST_SECONDS is how long each takes. Edits answer with the JSON in EDIT_ANSWER,
+after the partial results in EDIT_PARTIALS; with the variable EDIT_HOLD no answer comes until the request is
+cancelled.
 """
 
 from __future__ import annotations

@@ -176,8 +176,8 @@ def test_characters_of_several_bytes(neovim: StartNeovim) -> None:
     editor.until("vim.api.nvim_get_current_line()", "größe = '😀' + länge('ä😀')")
 
 
-# Looks at the screen every millisecond: the cursor's line with the ghost text must read as <…> behind the place
-# that the ghost text says it was made for.
+# Looks at the screen every millisecond: the cursor's line with the ghost text must read as <…> behind the
+# place that the ghost text says it was made for.
 WATCH = """
 _G.seen, _G.wrong = 0, {}
 local timer = vim.uv.new_timer()
@@ -455,7 +455,7 @@ def test_doubtful_edits_are_asked_about(neovim: StartNeovim) -> None:
     phase(editor, "waiting")
     assert "the code would no longer parse" in editor.lua(PREVIEW)["notes"][0]
     editor.run(
-        "vim.ui.select = function(items, options, done) _G.question, _G.done = options.prompt, done end return 1"
+        "vim.ui.select = function(_, options, done) _G.question, _G.done = options.prompt, done end return 1"
     )
     editor.keys("<CR>")
     assert "no longer parse. Apply it?" in editor.until("_G.question")
