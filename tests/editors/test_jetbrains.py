@@ -115,8 +115,8 @@ async def test_items_suit_lsp4ij(ide: Open) -> None:
 
 @pytest.mark.e2e
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
-async def test_typing_along_and_away(ide: Open) -> None:
-    client = await ide(answer="return total")
+async def test_typing_along(ide: Open) -> None:
+    client = await ide(answer="eturn total")
     client.open(URI, "def f(total):\n    # é 😀\n    \n")
     client.change(URI, "r", (2, 4))
     (first,) = await ask(client, 2, 5)
@@ -127,7 +127,6 @@ async def test_typing_along_and_away(ide: Open) -> None:
     (second,) = await ask(client, 2, 6)
     assert second["range"]["end"] == place(2, 6)
     assert second["insertText"][6 - second["range"]["start"]["character"] :] == shown[1:]
-    client.change(URI, " " * 3, (0, 0))
     assert await client.shutdown() == 0
 
 

@@ -1,8 +1,7 @@
 """The extension in a real VS Code: its web server, a headless Chromium, tests inside the extension host.
 
-Two variables name the programs: DRAFTLINE_VSCODE_SERVER is VS Code's ``out/server-main.js`` (of code-server or a
-server build), DRAFTLINE_VSCODE_NODE the Node it runs on (else ``node``); DRAFTLINE_CHROMIUM the browser (else
-``chromium``). The extension's own packages must be there: ``npm ci`` in editors/vscode.
+Variables name the programs: DRAFTLINE_VSCODE_SERVER is VS Code's ``out/server-main.js`` (of code-server or a server
+build), DRAFTLINE_VSCODE_NODE the Node it runs on (else ``node``), DRAFTLINE_CHROMIUM the browser (else ``chromium``). The extension's own packages must be there: ``npm ci`` in editors/vscode.
 """
 
 from __future__ import annotations
@@ -132,7 +131,13 @@ def play(built: None, tmp_path: Path) -> Scenario:
         try:
             _answers(port, vscode)
             profile = f"--user-data-dir={tmp_path / 'profile'}"
-            page = [CHROMIUM, *QUIET, profile, "--remote-debugging-port=0", f"http://127.0.0.1:{port}/?{query}"]
+            page = [
+                CHROMIUM,
+                *QUIET,
+                profile,
+                "--remote-debugging-port=0",
+                f"http://127.0.0.1:{port}/?{query}",
+            ]
             browser = subprocess.Popen(page, stdout=log, stderr=log, start_new_session=True)
             end = time.monotonic() + SECONDS
             while time.monotonic() < end and not result.exists():
@@ -152,7 +157,7 @@ def play(built: None, tmp_path: Path) -> Scenario:
 
 
 def test_suggestions_switches_crash_and_settings(play: Scenario) -> None:
-    assert play("session", answer="return_value") == "passed"
+    assert play("session", answer="compute(s)") == "passed"
 
 
 def test_a_missing_server_is_told(play: Scenario) -> None:

@@ -1,7 +1,7 @@
 """Writes the server's settings into the editors' files: ``python editors/vscode/scripts/settings.py``.
 
-Names, types and defaults come from lsp_server/settings.py, words from the README's table of settings. Written are
-the section "configuration" of the VS Code extension's package.json, and the schema of LSP4IJ's settings.
+Names, types and defaults come from lsp_server/settings.py, words from the README's table of settings. Written
+are the section "configuration" of the VS Code extension's package.json, and the schema of LSP4IJ's settings.
 """
 
 from __future__ import annotations
@@ -107,9 +107,7 @@ def properties() -> dict[str, dict[str, Any]]:
     """By key, in the order of the server's table."""
     words = descriptions()
     return {
-        key: {**value_schema(key), "description": words[key]}
-        for key in settings._KEYS
-        if key not in LEFT_OUT
+        key: {**value_schema(key), "description": words[key]} for key in settings._KEYS if key not in LEFT_OUT
     }
 
 

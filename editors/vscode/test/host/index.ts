@@ -38,16 +38,16 @@ async function open(folder: string): Promise<vscode.TextEditor> {
   return vscode.window.showTextDocument(document);
 }
 
-/** Types at the end of the second line and takes the suggestion by the editor's own command. */
-async function suggested(editor: vscode.TextEditor, answer: string): Promise<void> {
-  const before = editor.document.getText();
-  const end = editor.document.lineAt(1).range.end;
+/** Writes a line of its own below the second one and takes the suggestion at its end by the editor's own command. */
+async function suggested(editor: vscode.TextEditor, begin: string, answer: string): Promise<void> {
+  await editor.edit((edit) => edit.insert(new vscode.Position(2, 0), `${begin}\n`));
+  const end = editor.document.lineAt(2).range.end;
   editor.selection = new vscode.Selection(end, end);
   await until(`the suggestion ${answer}`, async () => {
     await vscode.commands.executeCommand('draftline.trigger');
     await new Promise((resolve) => setTimeout(resolve, 500));
     await vscode.commands.executeCommand('editor.action.inlineSuggest.commit');
-    return editor.document.getText() !== before && editor.document.lineAt(1).text.includes(answer);
+    return editor.document.lineAt(2).text === begin + answer;
   });
 }
 
@@ -55,7 +55,7 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
   async session(api, folder, plan) {
     await until('ready', () => api.view().kind === 'ready');
     const editor = await open(folder);
-    await suggested(editor, 'return_value');
+    await suggested(editor, '    first = ', 'compute(s)');
     const report = (await api.request('draftline/statistics')) as { counts: Record<string, number> };
     assert.ok((report.counts['shown'] ?? 0) > 0, JSON.stringify(report));
 
@@ -72,7 +72,7 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
     process.kill(first, 'SIGKILL');
     await until('the crash is told', () => api.view().kind === 'error' && /ended by SIGKILL/.test(api.view().tooltip));
     await until('another process', () => api.pid() !== undefined && api.pid() !== first && api.view().kind === 'ready');
-    await suggested(editor, 'return_valuereturn_value');
+    await suggested(editor, '    second = ', 'compute(s)');
 
     await set('path', '/no/such/draftline');
     await until('the setting is told', () => /names \/no\/such\/draftline, which does not exist/.test(api.view().tooltip));
