@@ -1,7 +1,8 @@
 """The extension in a real VS Code: its web server, a headless Chromium, tests inside the extension host.
 
-Variables name the programs: DRAFTLINE_VSCODE_SERVER is VS Code's ``out/server-main.js`` (of code-server or a server
-build), DRAFTLINE_VSCODE_NODE the Node it runs on (else ``node``), DRAFTLINE_CHROMIUM the browser (else ``chromium``). The extension's own packages must be there: ``npm ci`` in editors/vscode.
+Variables name the programs: DRAFTLINE_VSCODE_SERVER is VS Code's ``out/server-main.js`` (of code-server or a
+server build), DRAFTLINE_VSCODE_NODE the Node it runs on (else ``node``), DRAFTLINE_CHROMIUM the browser
+(else ``chromium``). The extension's own packages must be there: ``npm ci`` in editors/vscode.
 """
 
 from __future__ import annotations
@@ -102,10 +103,12 @@ def play(built: None, tmp_path: Path) -> Scenario:
         result = tmp_path / "result"
         plan = {"scenario": scenario, "result": str(result), "program": str(program)}
         (workspace / ".draftline-test.json").write_text(json.dumps(plan))
-        user = tmp_path / "data" / "data" / "User"
-        user.mkdir(parents=True)
+        # A window of a remote host takes settings of the machine's scope from that machine's own file.
         own = {"draftline.path": str(program)} if found else {}
-        (user / "settings.json").write_text(json.dumps({**USER_SETTINGS, **own}))
+        for kind, values in {"User": USER_SETTINGS, "Machine": own}.items():
+            file = tmp_path / "data" / "data" / kind / "settings.json"
+            file.parent.mkdir(parents=True)
+            file.write_text(json.dumps(values))
         port = _free_port()
         assert NODE is not None and CHROMIUM is not None
         env = {
