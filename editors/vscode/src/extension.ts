@@ -63,7 +63,8 @@ export function activate(context: vscode.ExtensionContext): Api {
     command('trigger', editor('trigger')),
     command('acceptWord', editor('acceptNextWord')),
     command('acceptLine', editor('acceptNextLine')),
-    command('editSelection', (instruction?: string) => edits.run(instruction)),
+    // A menu passes the document's address.
+    command('editSelection', (given?: unknown) => edits.run(typeof given === 'string' ? given : undefined)),
     command('acceptEdit', () => edits.accept()),
     command('rejectEdit', () => edits.reject()),
     command('selectModel', () => selectModel(server)),

@@ -79,7 +79,7 @@ export async function fetchModel(server: Server): Promise<void> {
     if (closed === terminal) {
       listener.dispose();
       if (closed.exitStatus?.code === 0) {
-        void vscode.commands.executeCommand('draftline.server.restart');
+        void vscode.commands.executeCommand('draftline.restart');
       }
     }
   });

@@ -30,6 +30,7 @@ export class Server implements vscode.Disposable {
   private readonly backoff = new Backoff();
   private timer: NodeJS.Timeout | undefined;
   private running = 0;
+  private starting = false;
   /** Which start is meant; whatever belongs to an earlier one is ignored. */
   private generation = 0;
   private queue: Promise<void> = Promise.resolve();
@@ -64,16 +65,26 @@ export class Server implements vscode.Disposable {
   /** Starts the server, or another in its place; the tries after crashes begin anew. */
   restart(): Promise<void> {
     this.backoff.reset();
+    this.abandon();
     return this.enqueue(() => this.start());
   }
 
   stop(): Promise<void> {
+    this.abandon();
     return this.enqueue(() => this.end());
   }
 
   dispose(): void {
     void this.stop();
     this.changed.dispose();
+  }
+
+  /** A server that never answers `initialize` must not be waited for. */
+  private abandon(): void {
+    if (this.starting) {
+      this.generation++;
+      this.process?.kill();
+    }
   }
 
   private enqueue(work: () => Promise<void>): Promise<void> {
@@ -149,6 +160,7 @@ export class Server implements vscode.Disposable {
       }
     });
     this.changed.fire();
+    this.starting = true;
     try {
       await client.start();
     } catch (error) {
@@ -157,6 +169,8 @@ export class Server implements vscode.Disposable {
       if (generation === this.generation && this.pid !== undefined) {
         this.process?.kill();
       }
+    } finally {
+      this.starting = false;
     }
   }
 
