@@ -1,0 +1,69 @@
+"""Editors for the tests of this directory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+_ROOT = str(Path(__file__).parents[2])
+if _ROOT not in sys.path:
+    sys.path.insert(0, _ROOT)
+
+from tests.editors.neovim import ROOT, Neovim, binaries  # noqa: E402
+
+StartNeovim = Callable[..., Neovim]
+
+_FOUND = binaries()
+FAKE = (sys.executable, str(ROOT / "tests" / "e2e" / "fake_server.py"), "lsp")
+SCRIPTED = (sys.executable, str(ROOT / "tests" / "editors" / "scripted_server.py"))
+
+
+def _lua_list(words: tuple[str, ...]) -> str:
+    return "{ " + ", ".join(f"[[{word}]]" for word in words) + " }"
+
+
+@pytest.fixture(params=_FOUND or [None], ids=lambda binary: _version(binary) if binary else "none")
+def nvim_binary(request: pytest.FixtureRequest) -> str:
+    """Each Neovim in turn."""
+    if request.param is None:
+        pytest.skip("there is no Neovim: put `nvim` on the PATH, or name it in DRAFTLINE_NVIM")
+    return str(request.param)
+
+
+def _version(binary: str) -> str:
+    words = subprocess.run([binary, "--version"], capture_output=True, text=True).stdout.split()
+    return words[1] if len(words) > 1 else binary
+
+
+@pytest.fixture
+def neovim(nvim_binary: str, tmp_path: Path) -> Iterator[StartNeovim]:
+    """Starts Neovims with the plugin: ``neovim("text", server=FAKE, options="…", FAKE_ANSWER="…")``."""
+    running: list[Neovim] = []
+
+    def start(
+        text: str = "",
+        *,
+        server: tuple[str, ...] | None = FAKE,
+        options: str = "",
+        before: str = "",
+        name: str = "main.py",
+        ready: bool = True,
+        **env: str,
+    ) -> Neovim:
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        cmd = "" if server is None else f"cmd = {_lua_list(server)}, "
+        init = f"{before}\nrequire('draftline').setup({{ {cmd}{options} }})\n"
+        editor = Neovim(nvim_binary, tmp_path, init, (file,), env)
+        running.append(editor)
+        if ready:
+            editor.until("require('draftline').status_info().kind", "ready")
+        return editor
+
+    yield start
+    for editor in running:
+        editor.close()
