@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from inference.api import EngineConfig
@@ -13,6 +13,7 @@ from inference.hardware import Hardware
 from inference.model.config import ModelConfig
 from inference.model.decoder import Decoder
 from inference.model.fused.library import Library
+from inference.model.linear.short_head import ShortHead
 from inference.model.loader import load_decoder
 from inference.tokenizer import Tokenizer
 from inference.weights.progress import Progress
@@ -96,12 +97,14 @@ def load_draft_model(
     prefill_chunk: int,
     on_fraction: Callable[[float], None],
     library: Callable[[], Library] | None,
+    control_tokens: Sequence[int],
 ) -> DraftModel:
     """Map and pack the draft model.
 
     Args:
         context: tokens of one slot of the target.
         on_fraction, library: as for `load_decoder`.
+        control_tokens: of the vocabulary.
 
     Raises:
         CorruptFile, NotEnoughMemory
@@ -115,5 +118,7 @@ def load_draft_model(
         on_fraction=on_fraction,
         library=library,
         kv=target.kv,
+        # The short one has only tokens of both vocabularies.
+        short_head=control_tokens if ShortHead.pays(target.config.vocab_size) else None,
     )
     return DraftModel(files.name, decoder, target, context, prefill_chunk)

@@ -214,8 +214,9 @@ def load_runtime(options: EngineConfig, on_progress: Callable[[str, float | None
             def packing(fraction: float) -> None:
                 on_progress("Packing the draft model's weights.", fraction)
 
+            control = list(loaded.control_tokens.values())
             draft_model = load_draft_model(
-                draft_files, decoder, hardware, context, options.prefill_chunk, packing, library
+                draft_files, decoder, hardware, context, options.prefill_chunk, packing, library, control
             )
             _warm_up(draft_model.decoder)
             clock.lap("draft_model")

@@ -26,7 +26,7 @@ class AutoDrafter:
         self._planner = planner
         self._trees = trees
         self._model = model
-        self._proposed = EMPTY
+        self._proposed = self._guessed = EMPTY
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Append tokens that are now part of the answer."""
@@ -39,13 +39,14 @@ class AutoDrafter:
         tree = self._guesses.propose(limit).shallow(depth)
         if not self._trees:
             tree = tree.spine()
-        tree = tree.head(self._planner.width(tree))
-        self.match = self._guesses.match
-        if self._model is not None and limit > 0 and self._model.worth(self._planner.speed(tree)):
-            drafted = self._model.propose(min(limit, depth))
-            if drafted.tokens:
-                self.match = drafted.match
-                tree = Tree.of_chain(drafted, 0.0)
+        share = self._planner.trust.share(sum(tree.chances))
+        self.match, self._guessed = self._guesses.match, tree
+        tree = tree.head(self._planner.width(tree, share))
+        if self._model is not None and limit > 0 and self._model.worth(self._planner.speed(tree, share)):
+            drafted = self._model.propose(limit, depth, self._trees)
+            if drafted:
+                self.match = self._model.expected
+                tree = drafted
         self._proposed = tree
         return tree
 
@@ -53,13 +54,22 @@ class AutoDrafter:
         self, fed: Sequence[int], chosen: Sequence[int], top: Sequence[Sequence[int]] | None = None
     ) -> None:
         """Learn from the model's choices, also behind guesses that were wrong."""
-        tree = self._proposed
+        tree, guessed = self._proposed, self._guessed
+        if guessed:
+            # Of a draft in its place the forward tells the tokens up to the first wrong one.
+            self._planner.trust.learn(sum(guessed.chances), _right(guessed, tree, chosen))
         self._guesses.verified(tree, fed, chosen, top)
-        if self._model is None:
-            return
-        if tree.sources[:1] == ("model",):
-            self._model.verified(list(fed), list(chosen))
-        else:
-            # Of a tree it hears of the path that was taken.
-            rows = [0, *(node + 1 for node in tree.taken(chosen))]
-            self._model.verified([fed[row] for row in rows], [chosen[row] for row in rows])
+        if self._model is not None:
+            self._model.verified(tree, fed, chosen)
+
+
+def _right(guessed: Tree, verified: Tree, chosen: Sequence[int]) -> int:
+    """How many nodes of a tree the model took, as far as is known from a forward that verified another."""
+    rows = [0, *(node + 1 for node in verified.taken(chosen))]
+    node, right = -1, 0
+    for row in rows:
+        behind = [child for child in guessed.children(node) if guessed.tokens[child] == chosen[row]]
+        if not behind:
+            break
+        node, right = behind[0], right + 1
+    return right

@@ -17,8 +17,7 @@ class Proposal:
 
     Attributes:
         match: how many tokens before the cursor agree with the place that is copied from; 0 where there is
-            nothing to copy and ``tokens`` is empty, or where that place is itself a guess. For the source
-            "model" how many of its tokens are expected to be right, rounded down.
+            nothing to copy and ``tokens`` is empty, or where that place is itself a guess.
         source: the drafter; "none" without tokens.
     """
 

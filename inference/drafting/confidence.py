@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BINS = 10
-SMOOTHING = 0.1
+SMOOTHING = 0.04
 
 
 class Calibration:

@@ -1,7 +1,7 @@
 """Drafting with a smaller model of the same vocabulary.
 
-Speculative decoding with a draft model (arXiv 2211.17192), one chain for each forward of the target. Above
-temperature 0 both models choose with the same noise at the same position, which makes them agree more
+Speculative decoding with a draft model (arXiv 2211.17192): for each forward of the target a chain, and what
+it would have chosen else where it was unsure, as the target's rows cost little. Above temperature 0 both models choose with the same noise at the same position, which makes them agree more
 often than independent draws (Gumbel coupling, Daliri et al., arXiv 2408.07978); the target's choice decides
 in any case.
 """
@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from inference.api import GenerationRequest
 from inference.cache.kv import KvSlot
-from inference.drafting.base import NOTHING, Proposal
+from inference.drafting.chain import BREADTH, Chain
 from inference.drafting.model_worth import LEAST_CHANCE, SHORT, Ask, Costs
 from inference.drafting.planner import Planner
+from inference.drafting.tree import EMPTY, Tree
 from inference.model.decoder import Decoder
 from inference.model.device import synchronize
+from inference.model.linear.short_head import ShortHead
 from inference.sampling import Sampling, filtered, gumbel_noise
 
 # Answers that profit from text read once, where the target has most of the prompt from an earlier request:
@@ -47,7 +49,11 @@ class DraftModel:
         self.prefill_chunk = prefill_chunk
         self.noise_size = target.config.vocab_size
         self.vocab_size = min(self.noise_size, decoder.config.vocab_size)
-        self.relative_size = decoder.config.linear_weights / target.config.linear_weights
+        head = decoder.weights.head
+        self.head = head if isinstance(head, ShortHead) else None
+        left_out = 0 if self.head is None else decoder.config.vocab_size - self.head.out_features
+        read = decoder.config.linear_weights - left_out * decoder.config.hidden_size
+        self.relative_size = read / target.config.linear_weights
         self._slots: weakref.WeakKeyDictionary[KvSlot, KvSlot] = weakref.WeakKeyDictionary()
 
     def slot_of(self, target: KvSlot) -> KvSlot | None:
@@ -72,9 +78,14 @@ class DraftModel:
 
 @dataclass(frozen=True)
 class _Draft:
-    """What was proposed: tokens, the draft model's probability of each, its forwards, the costs then."""
+    """What was proposed: a chain, the draft model's probability of each token, its forwards, the costs then.
+
+    Attributes:
+        tree: the chain, and alternatives to its tokens behind all of it.
+    """
 
     tokens: tuple[int, ...]
+    tree: Tree
     probabilities: tuple[float, ...]
     forwards: float
     costs: Costs
@@ -113,6 +124,7 @@ class DraftModelDrafter:
         self._answers = WARM_ANSWERS if 2 * cached > len(request.prompt) else 1
         self._sequence: list[int] = []
         self._foreign = False  # the sequence has a token that the draft model does not know
+        self._shown = 0  # leading tokens of the sequence that the short head has
         self._agreeing = 0  # leading tokens of the slot known to be those of the sequence
         self._other: float | None = None
         self._draft: _Draft | None = None
@@ -142,55 +154,66 @@ class DraftModelDrafter:
             planner.model.silent(planner.costs.plain_ms)
         return worth
 
-    def propose(self, limit: int) -> Proposal:
-        """A chain of the draft model's choices, as long as one more is expected to pay."""
+    def propose(self, limit: int, depth: int, branches: bool = True) -> Tree:
+        """A chain of the draft model's choices, as long as one more is expected to pay, and alternatives.
+
+        Args:
+            limit: most nodes.
+            depth: most of them in a row.
+            branches: whether there may be alternatives.
+        """
         model, worth, costs = self._model, self._planner.model, self._costs()
         size = len(self._sequence)
         # The last token of a draft is not fed.
-        limit = min(limit, model.context - size + 1)
-        if self._foreign or size == 0 or limit <= 0:
-            return NOTHING
+        depth = min(depth, limit, model.context - size + 1)
+        if self._foreign or size == 0 or depth <= 0:
+            return EMPTY
         backlog, logits = self._catch_up()
         if backlog > SHORT:
             worth.read(backlog, costs)
         if logits is None:
-            return NOTHING
+            return EMPTY
         forwards = 1.0 + (worth.rows(backlog) if backlog <= SHORT else 0.0)
-        tokens: list[int] = []
+        chain = Chain(max(LEAST_CHANCE, costs.row))
         probabilities: list[float] = []
-        chance, expected = 1.0, 0.0
         while True:
-            token, probability = self._choose(logits, size + len(tokens))
-            chance *= worth.chance(probability)
-            if chance < max(LEAST_CHANCE, costs.row):
+            guesses = self._guesses(logits, size + len(chain))
+            token, probability = guesses[0]
+            if not chain.append(token, worth.chance(probability), guesses[1:]):
                 break
-            tokens.append(token)
             probabilities.append(probability)
-            expected += chance
-            if len(tokens) >= limit or not worth.goes_on(chance, len(tokens), forwards, costs):
+            if len(chain) >= depth or not worth.goes_on(chain.chance, len(chain), forwards, costs):
                 break
             if self._stopped():
                 break
             logits = self._forward([token], True)
             assert logits is not None
             forwards += 1
-        self._draft = _Draft(tuple(tokens), tuple(probabilities), forwards, costs)
-        return Proposal(tuple(tokens), int(expected), "model") if tokens else NOTHING
+        tree = chain.tree(limit if branches else len(chain))
+        self._draft = _Draft(tuple(chain.tokens), tree, tuple(probabilities), forwards, costs)
+        return tree
 
-    def verified(self, fed: list[int], chosen: list[int]) -> None:
-        """Learn from the target's choices. ``fed`` may carry another proposal, or part of this one."""
-        worth, draft, drafted = self._planner.model, self._draft, fed[1:]
-        right = 0
-        while right < len(drafted) and chosen[right] == drafted[right]:
-            right += 1
-        worth.stepped(1 + right, self._other)
+    @property
+    def expected(self) -> int:
+        """How many tokens of the draft are expected to be right, rounded down."""
+        return 0 if self._draft is None else int(sum(self._draft.tree.chances))
+
+    def verified(self, tree: Tree, fed: Sequence[int], chosen: Sequence[int]) -> None:
+        """Learn from the target's choices behind the rows of a tree, this one's or another proposal."""
+        worth, draft = self._planner.model, self._draft
+        taken = tree.taken(chosen)
+        worth.stepped(1 + len(taken), self._other)
         if draft is not None:
-            if tuple(drafted) != draft.tokens[: len(drafted)]:
-                drafted, right = [], 0  # nothing was proposed, and another drafter stepped in
+            own = tree is draft.tree
             other = 1.0 if self._other is None else self._other
-            worth.learn(len(drafted), right, draft.forwards, other, draft.costs)
-            for place, probability in enumerate(draft.probabilities[: min(right + 1, len(drafted))]):
-                worth.calibration.learn(probability, place < right)
+            # Without a proposal of its own another drafter stepped in.
+            nodes, right = (len(tree), len(taken)) if own else (0, 0)
+            worth.learn(nodes, right, draft.forwards, other, draft.costs)
+            for place, token in enumerate(draft.tokens if own else ()):
+                right = chosen[place] == token
+                worth.calibration.learn(draft.probabilities[place], right)
+                if not right:
+                    break
         self._draft = self._other = None
 
     def _left(self) -> int:
@@ -228,6 +251,7 @@ class DraftModelDrafter:
             slot.resize(longest)
         start = self._agreeing = min(self._agree(), size - 1)
         slot.truncate(start)
+        self._show()
         logits = None
         for first in range(start, size, chunk):
             if self._stopped():
@@ -235,6 +259,16 @@ class DraftModelDrafter:
             block = self._sequence[first : first + chunk]
             logits = self._forward(block, first + chunk >= size)
         return size - 1 - start, logits
+
+    def _show(self) -> None:
+        """Let a short head have the tokens of the sequence."""
+        head = self._model.head
+        if head is None:
+            return
+        if not self._shown:
+            head.begin()
+        head.add(self._sequence[self._shown :])
+        self._shown = len(self._sequence)
 
     def _forward(self, tokens: list[int], wanted: bool) -> torch.Tensor | None:
         """Logits [1, vocab] behind the last of ``tokens`` if they are wanted."""
@@ -245,13 +279,22 @@ class DraftModelDrafter:
         self._planner.model.observe(len(tokens), (time.perf_counter() - begin) * 1000)
         return logits
 
-    def _choose(self, logits: torch.Tensor, position: int) -> tuple[int, float]:
-        """The draft model's token at a position of the sequence, and how probable it finds it."""
-        scores = logits[0, : self._model.vocab_size]
-        if self._sampling.temperature <= 0:
-            token = int(scores.argmax())
-        else:
+    def _guesses(self, logits: torch.Tensor, position: int) -> list[tuple[int, float]]:
+        """The draft model's likeliest tokens at a position of the sequence, its choice first.
+
+        Returns:
+            each with its probability.
+        """
+        model, scores = self._model, logits[0]
+        ids = None if model.head is None else model.head.ids
+        if ids is None:
+            scores = scores[: model.vocab_size]
+        ranked = scores
+        if self._sampling.temperature > 0:
             scores = filtered(scores, self._sampling)
-            noise = gumbel_noise(self._model.noise_size, self._sampling.seed, position)
-            token = int((scores + noise[: scores.shape[0]].to(scores.device)).argmax())
-        return token, float((scores[token] - scores.logsumexp(dim=-1)).exp())
+            noise = gumbel_noise(model.noise_size, self._sampling.seed, position)
+            ranked = scores + (noise[: scores.shape[0]] if ids is None else noise[ids]).to(scores.device)
+        best = ranked.topk(min(BREADTH, ranked.shape[0])).indices
+        chances = (scores[best] - scores.logsumexp(dim=-1)).exp()
+        tokens = best if ids is None else ids[best]
+        return list(zip(tokens.tolist(), chances.tolist(), strict=True))

@@ -12,18 +12,18 @@ from inference.drafting.confidence import Calibration
 
 # An average draft until there is experience: tokens accepted and drafted, draft forwards.
 PRIOR = (0.9, 1.5, 1.5)
-SMOOTHING = 0.15
+SMOOTHING = 0.07
 
 # Forwards that may be lost: so many at first, then this share of all. A draft that may cost more than what is
 # left is not made. So in the long run decoding takes at most 1 + SHARE times as long as without draft model.
-START = 1.0
+START = 4.0
 SHARE = 0.015
 # What gains add. More would be lost at once where a text begins that the draft model knows nothing of.
-MOST_SAVED = 3.0
+MOST_SAVED = 8.0
 
 # A token that is less likely is not verified. Its row costs 0.03 of a forward with VNNI, more elsewhere, and
 # behind it little is left to gain: k such tokens in a row are right with 0.2 ** k.
-LEAST_CHANCE = 0.2
+LEAST_CHANCE = 0.05
 # Other proposals that promise less than this speed leave something to gain for the draft model.
 PROMISING = 1.25
 # Reading the text up to here must promise this many times its cost: an answer may end at any token.

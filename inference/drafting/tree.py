@@ -12,8 +12,9 @@ from inference.drafting.base import DRAFT_LIMIT, Proposal, Source
 class Tree:
     """Guessed tokens; those with the same parent are alternatives to each other.
 
-    Nodes are numbered as in ``tokens``, best first: chances never grow along the tree, parents come before
-    their children, and siblings have different tokens. So every first part of a tree is a tree.
+    Nodes are numbered as in ``tokens``. Parents come before their children, and siblings have different
+    tokens, so every first part of a tree is a tree. A tree of remembered guesses has its nodes best first; a
+    draft model's has its chain first (`chain.py`).
     Node ``i`` is row ``i + 1`` of the forward that verifies the tree; row 0 is the last chosen token.
 
     Attributes:

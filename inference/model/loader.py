@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from inference.model.linear import (
 )
 from inference.model.linear.compiled import fits
 from inference.model.linear.int8 import Int8Kernel
+from inference.model.linear.short_head import ShortHead
 from inference.weights.pages import drop_pages
 
 
@@ -41,6 +42,7 @@ def load_decoder(
     on_fraction: Callable[[float], None] = lambda fraction: None,
     library: Callable[[], Library] | None = None,
     kv: KvNumerics = "fp32",
+    short_head: Sequence[int] | None = None,
 ) -> Decoder:
     """Map the file and pack its linear layers.
 
@@ -50,6 +52,8 @@ def load_decoder(
         on_fraction: told how far packing has come, 0 .. 1.
         library: gives the compiled functions, None to use torch's.
         kv: how the decoder's slots store keys and values.
+        short_head: control tokens, for a decoder that only guesses: its logits are those of a `ShortHead`
+            where that pays. None for all logits.
 
     Raises:
         CorruptFile: a tensor is missing or the file does not open.
@@ -64,7 +68,7 @@ def load_decoder(
                 layers.append(_layer(reader, index))
                 on_fraction((index + 1) / (config.n_layers + 2))
             embed = reader.tensor("embed.weight")
-            head: Linear = reader.linear("head") if reader.has("head.weight") else DenseLinear(embed)
+            head = reader.head(embed, short_head)
             weights = Weights(embed, tuple(layers), reader.tensor("final_norm.weight"), head)
     except (KeyError, OSError, SafetensorError) as error:
         raise CorruptFile(
@@ -157,15 +161,35 @@ class _Reader:
             drop_pages(weight)  # packed: half a gigabyte that nobody reads again
         return linear
 
+    def head(self, embed: torch.Tensor, short: Sequence[int] | None) -> Linear:
+        """The output head; the embedding is one too where the file has no other."""
+        own = self.has("head.weight")
+        weight = self.tensor("head.weight") if own else embed
+        plain = not (self.has("head.nf4_absmax") or self.has("head.llm_int8_absmax") or self.has("head.bias"))
+        if short is not None and plain and weight.device.type == "cpu" and ShortHead.pays(weight.shape[0]):
+            scale = self.tensor("head.scale") if weight.dtype is torch.int8 else None
+            return ShortHead(weight, scale, short, lambda rows: self._some(weight, scale, rows))
+        return self.linear("head") if own else DenseLinear(embed)
+
+    def _some(self, weight: torch.Tensor, scale: torch.Tensor | None, rows: torch.Tensor) -> Linear:
+        """A layer of some rows of a weight."""
+        return self._layer_of(weight[rows], None if scale is None else scale[rows], None)
+
     def _packed(self, name: str, weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
         if self.has(name + ".nf4_absmax"):
             return Nf4Linear(weight, self.tensor(name + ".nf4_absmax"), bias)
         if self.has(name + ".llm_int8_absmax"):
             return LlmInt8Linear(weight, self.tensor(name + ".llm_int8_absmax"), bias)
+        return self._layer_of(weight, self.optional(name + ".scale"), bias)
+
+    def _layer_of(
+        self, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None
+    ) -> Linear:
         if weight.dtype is not torch.int8:
             return DenseLinear(weight, bias)
+        if scale is None:
+            raise KeyError("an int8 weight has no scales")
         assert self._hardware.int8_kernel is not None
-        scale = self.tensor(name + ".scale")
         if self._functions is not None and fits(weight):
             return CompiledLinear(weight, scale, bias, self._functions, self._arena)
         return Int8Linear(weight, scale, bias, self._hardware.other_int8_kernel)

@@ -15,6 +15,7 @@ from inference.drafting.model_worth import Ask, Costs, ModelWorth
 from inference.engine import Engine
 from inference.errors import InvalidRequest
 from inference.generation import Outcome, Step
+from inference.model.linear import short_head
 from inference.runtime import Runtime, load_runtime
 from tests.tiny_models import make_drafter, make_tiny
 
@@ -107,6 +108,27 @@ def test_all_drafts_of_the_model_itself_are_accepted(twin: Runtime, always: None
     steps = _of_model(drafted)
     assert steps and all(step.accepted == step.drafted for step in steps)
     assert drafted.forwards <= 2 + 60 // 4
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.9])
+def test_with_a_short_head(
+    home: None,
+    looping_model: Path,
+    smaller_model: Path,
+    always: None,
+    monkeypatch: pytest.MonkeyPatch,
+    temperature: float,
+) -> None:
+    monkeypatch.setattr(short_head, "FREQUENT", 64)
+    for draft in (smaller_model, looping_model):
+        runtime = _load(looping_model, draft, context=256)
+        model = runtime.draft_model
+        assert model is not None and model.head is not None
+        assert model.head.out_features < model.decoder.config.vocab_size
+        drafted = _run(runtime, temperature=temperature, seed=3)
+        assert _same(drafted, _run(runtime, temperature=temperature, seed=3, draft="none"))
+        assert {*PROMPT} <= {*model.head.ids.tolist()}, "the text's own tokens can be drafted"
+    assert drafted.accepted > 0, "the model itself is right about tokens that it has seen"
 
 
 def test_planned_drafts_pay_and_change_nothing(runtime: Runtime, cheap: None) -> None:

@@ -129,12 +129,13 @@ def test_reading_that_was_not_earned_back_is_owed() -> None:
     world = _World(0.8, THIRD)
     world.decode(1000)
     worth = world.worth
-    assert worth.pays(_ask(backlog=300), THIRD)
-    worth.read(300, THIRD)
-    before = worth.saved
-    assert worth.pays(_ask(), THIRD)
-    worth.begin(THIRD.draft)  # the answer ended at once
-    assert worth.saved < before - 1
+    for _ in range(2):
+        assert worth.pays(_ask(backlog=300), THIRD)
+        worth.read(300, THIRD)
+        before = worth.saved
+        assert worth.pays(_ask(), THIRD)
+        worth.begin(THIRD.draft)  # the answer ended at once
+        assert worth.saved < before - 1
     assert not worth.pays(_ask(), THIRD), "nothing more is risked for a while"
 
 
