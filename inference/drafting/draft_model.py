@@ -1,9 +1,9 @@
 """Drafting with a smaller model of the same vocabulary.
 
 Speculative decoding with a draft model (arXiv 2211.17192): for each forward of the target a chain, and what
-it would have chosen else where it was unsure, as the target's rows cost little. Above temperature 0 both models choose with the same noise at the same position, which makes them agree more
-often than independent draws (Gumbel coupling, Daliri et al., arXiv 2408.07978); the target's choice decides
-in any case.
+it would have chosen else where it was unsure, as the target's rows cost little. Above temperature 0 both
+models choose with the same noise at the same position, which makes them agree more often than independent
+draws (Gumbel coupling, Daliri et al., arXiv 2408.07978); the target's choice decides in any case.
 """
 
 from __future__ import annotations
