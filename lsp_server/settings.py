@@ -80,7 +80,7 @@ class Settings:
     prefill_chunk: int = 128
     no_cache: bool = False
     prompt_tokens: int = 1024
-    prompt_order: PromptOrder = "line-in-middle"
+    prompt_order: PromptOrder = "spm"
     max_new_tokens: int = 128
     temperature: float = 0.0
     seed: int = 0

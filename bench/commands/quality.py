@@ -44,13 +44,13 @@ QUICK_COUNTS = {SINGLE_LINE: 8, RANDOM_SPAN: 8, EDIT: 2, REPO: 4}
 # For each set; a task that was begun is answered.
 QUICK_SECONDS = 12.0
 VARIANTS = (
-    "line-in-middle/all,line-in-middle/none,line-in-middle/no-stops,line-in-middle/oracle,"
-    "line-in-middle-unhealed/all,lines-in-middle/all,psm/all,psm-unhealed/all,spm/all,spm-unhealed/all"
+    "spm/all,spm/none,spm/no-stops,spm/oracle,spm-unhealed/all,"
+    "line-in-middle/all,line-in-middle-unhealed/all,lines-in-middle/all,psm/all,psm-unhealed/all"
 )
 # For the set "repo": each source of context against none.
-REPO_VARIANTS = "line-in-middle/all,+scope,+imports,+definitions,+recent,+tabs"
+REPO_VARIANTS = "spm/all,+scope,+imports,+definitions,+recent,+tabs"
 # One generation for each task: the other variants decode it again, some to the length limit.
-QUICK_VARIANTS = "line-in-middle/all,line-in-middle/none"
+QUICK_VARIANTS = "spm/all,spm/none"
 
 
 def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

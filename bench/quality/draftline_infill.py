@@ -28,13 +28,13 @@ from lsp_server.documents.text import Point, Snapshot
 from lsp_server.prompts.order import PromptOrder
 
 Order = Literal[
+    "spm",
+    "spm-unhealed",
     "line-in-middle",
     "line-in-middle-unhealed",
     "lines-in-middle",
     "psm",
     "psm-unhealed",
-    "spm",
-    "spm-unhealed",
 ]
 Filters = Literal["all", "none", "no-stops", "oracle"]
 
@@ -85,12 +85,11 @@ _ALL = frozenset(SOURCES) - {"accepted"}
 _SOURCES = ({"scope"}, {"imports"}, {"scope", "imports"}, {"definitions"}, {"recent"}, {"tabs"}, _ALL)
 # The server's way to an answer with more context.
 CONTEXT_VARIANTS = {
-    str(variant): variant
-    for variant in (Variant("line-in-middle", "all", frozenset(sources)) for sources in _SOURCES)
+    str(variant): variant for variant in (Variant("spm", "all", frozenset(sources)) for sources in _SOURCES)
 }
 VARIANTS = {str(variant): variant for variant in (Variant(o, f) for o in ORDERS for f in FILTERS)}
 # The server's own order, with each filter and stop rule left out.
-ABLATED = "line-in-middle/all"
+ABLATED = "spm/all"
 _ABLATED = (Variant(ORDERS[0], "all", left_out=name) for name in ABLATED_NAMES)
 ABLATIONS = {str(variant): variant for variant in _ABLATED}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inference.drafting.base import Source
 from inference.drafting.tree import Tree
 
 BREADTH = 3  # of the likeliest tokens at a place, the choice among them
@@ -50,9 +51,10 @@ class Chain:
     def tree(self, limit: int) -> Tree:
         """The chain, and behind all of it the likeliest alternatives; at most ``limit`` nodes."""
         others = sorted(self._others)[: max(0, limit - len(self.tokens))]
+        sources: tuple[Source, ...] = ("model",)
         return Tree(
             (*self.tokens, *(token for _, _, token in others)),
             (*range(-1, len(self.tokens) - 1), *(parent for _, parent, _ in others)),
             (*self._chances, *(-chance for chance, _, _ in others)),
-            ("model",) * (len(self.tokens) + len(others)),
+            sources * (len(self.tokens) + len(others)),
         )

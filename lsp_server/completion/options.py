@@ -36,7 +36,7 @@ class CompletionOptions:
     digest_logits: bool = False
     replaces_rest: bool = False
     heal: bool = True
-    order: PromptOrder = "line-in-middle"
+    order: PromptOrder = "spm"
     filters_off: frozenset[str] = frozenset()
     context_sources: frozenset[str] = frozenset()
     context_tokens: int = 256

@@ -106,10 +106,10 @@ def test_a_dropped_suggestion_is_an_empty_answer_with_a_reason() -> None:
     assert (given.text, given.finish_reason) == ("", "filtered:blank")
 
 
-def test_the_line_goes_behind_the_marker() -> None:
+def test_the_prefix_goes_behind_the_marker() -> None:
     runtime = ScriptedRuntime(" * 2")
-    runtime.infill().candidate(VARIANTS["line-in-middle/all"]).answer(SPAN)
-    assert runtime.shown() == "<|fim_prefix|>def double(n):\n<|fim_suffix|>\n<|fim_middle|>    return n"
+    runtime.infill().candidate(VARIANTS["spm/all"]).answer(SPAN)
+    assert runtime.shown() == "<|fim_prefix|><|fim_suffix|>\n<|fim_middle|>def double(n):\n    return n"
 
 
 TAIL = "    return b\n"

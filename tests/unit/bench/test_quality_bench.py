@@ -81,11 +81,11 @@ def test_each_filter_and_stop_is_left_out_of_one_generation(
 
     monkeypatch.setattr(Runtime, "run", counted)
     out = tmp_path / "out.jsonl"
-    arguments = ["--sets", "single-line", "--variants", "line-in-middle/all", "--no-tests", "--ablate"]
+    arguments = ["--sets", "single-line", "--variants", "spm/all", "--no-tests", "--ablate"]
     assert _bench(looping_model, data, out, *arguments) == 0
     answers = _answers(out)
-    assert {each.variant for each in answers} == {"line-in-middle/all", *ABLATIONS}
-    assert {"line-in-middle/without:rejoins", "line-in-middle/without:blank"} <= set(ABLATIONS)
+    assert {each.variant for each in answers} == {"spm/all", *ABLATIONS}
+    assert {"spm/without:rejoins", "spm/without:blank"} <= set(ABLATIONS)
     assert len(requests) == 2 * 2  # for each task one with stops, one without
 
 
@@ -111,8 +111,8 @@ def test_quick_and_no_tests(looping_model: Path, data: Path, tmp_path: Path) -> 
     assert _bench(looping_model, data, out, "--quick", "--no-tests") == 0
     answers = _answers(out)
     assert {each.variant for each in answers} == {
-        "line-in-middle/all",
-        "line-in-middle/none",
+        "spm/all",
+        "spm/none",
         *(f"{reading}, {draft}" for reading in ("raw", "parsed") for draft in ("auto", "none")),
     }
     assert {each.set for each in answers} == {"single-line", "random-span", "edit"}
@@ -238,7 +238,7 @@ def test_a_peer_that_ends_keeps_what_was_answered(
         ([], "DRAFTLINE_BENCH_DATA"),
         (["--data", "/nowhere"], "/nowhere is not a directory"),
         (["--sets", "single"], "random-span"),
-        (["--variants", "psm"], "line-in-middle/no-stops"),
+        (["--variants", "psm"], "spm/no-stops"),
         (["--numerics", "int8,int3"], "bf16"),
         (["--count", "0"], "--count"),
     ],

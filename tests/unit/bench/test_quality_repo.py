@@ -89,7 +89,7 @@ def test_every_variant_answers_the_same_gaps(
     looping_model: Path, repo: Path, tmp_path: Path, tiny_home: Path
 ) -> None:
     out = tmp_path / "out.jsonl"
-    names = ["line-in-middle/all", "+scope", "+imports", "+imports+scope", "+definitions", "+tabs", "+all"]
+    names = ["spm/all", "+scope", "+imports", "+imports+scope", "+definitions", "+tabs", "+all"]
     arguments = ["--sets", "repo", "--repo", str(repo), "--count", "2", "--model", str(looping_model)]
     more = ["--variants", ",".join(names), "--max-new-tokens", "8", "--out", str(out)]
     assert main(["bench", "quality", *arguments, *more]) == 0

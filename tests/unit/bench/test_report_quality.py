@@ -47,11 +47,11 @@ def test_pairs_of_the_same_item() -> None:
 
 def test_what_each_filter_is_worth() -> None:
     records = [
-        answer(item="0", variant="line-in-middle/all"),
-        answer(item="1", variant="line-in-middle/all", text="b"),
-        answer(item="0", variant="line-in-middle/without:blank"),
-        answer(item="1", variant="line-in-middle/without:blank", text="c", exact=False, passed=False),
-        answer(item="0", variant="line-in-middle/without:scope", passed=None),
+        answer(item="0", variant="spm/all"),
+        answer(item="1", variant="spm/all", text="b"),
+        answer(item="0", variant="spm/without:blank"),
+        answer(item="1", variant="spm/without:blank", text="c", exact=False, passed=False),
+        answer(item="0", variant="spm/without:scope", passed=None),
         answer("peer", "0", exact=False),
     ]
     found, comparisons = quality_tables.tables(records)
@@ -61,7 +61,7 @@ def test_what_each_filter_is_worth() -> None:
     assert blank[3].startswith("+50.0 pp (") and blank[4].startswith("+50.0 pp (")
     assert scope[1:3] == ("scope", "0 of 1") and scope[4] == "–"
     (answers,) = [table for table in found if "by set" in table.title]
-    assert [row[2] for row in answers.rows] == ["line-in-middle/all", "first"]
+    assert [row[2] for row in answers.rows] == ["spm/all", "first"]
     assert {comparison.other for comparison in comparisons} == {"peer first"}
 
 

@@ -139,7 +139,7 @@ async def test_a_suggestion_in_a_cell_has_the_cells_places(server: DraftlineServ
     assert answer.suggestion is not None and answer.suggestion.text == "lue"
     assert (answer.row, answer.suggestion.range.start) == (1, 8)
     assert engine.codec.show(engine.requests[0].prompt) == (
-        "<|fim_prefix|>value = 1\n\n\n<|fim_suffix|>\n\nafter()<|fim_middle|>print(va"
+        "<|fim_prefix|><|fim_suffix|>\n\nafter()<|fim_middle|>value = 1\n\n\nprint(va"
     )
 
 

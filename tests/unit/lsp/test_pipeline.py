@@ -31,7 +31,7 @@ def test_the_last_piece_is_generated_again() -> None:
     request = prepared(CompletionOptions())
     assert request.request.heal == " v"
     assert shown(request) == (
-        "<|fim_prefix|>def f(value):\n<|fim_suffix|>alue\nf(1)\n<|fim_middle|>    return"
+        "<|fim_prefix|><|fim_suffix|>alue\nf(1)\n<|fim_middle|>def f(value):\n    return"
     )
 
 
@@ -40,8 +40,13 @@ def test_the_last_piece_is_generated_again() -> None:
     [
         (
             CompletionOptions(heal=False),
-            "<|fim_prefix|>def f(value):\n<|fim_suffix|>alue\nf(1)\n<|fim_middle|>    return v",
+            "<|fim_prefix|><|fim_suffix|>alue\nf(1)\n<|fim_middle|>def f(value):\n    return v",
             "",
+        ),
+        (
+            CompletionOptions(order="line-in-middle"),
+            "<|fim_prefix|>def f(value):\n<|fim_suffix|>alue\nf(1)\n<|fim_middle|>    return",
+            " v",
         ),
         (
             CompletionOptions(order="psm"),

@@ -56,7 +56,7 @@ async def test_a_suggestion_at_the_cursor() -> None:
     assert (answer.suggestion.range.start, answer.suggestion.range.end) == (7, 7)
     request = bench.engine.requests[0]
     shown = bench.engine.codec.show(request.prompt)
-    assert shown == "<|fim_prefix|>def f():\n<|fim_suffix|>\nx\n<|fim_middle|>    ret"
+    assert shown == "<|fim_prefix|><|fim_suffix|>\nx\n<|fim_middle|>def f():\n    ret"
     assert request.stops.suffix == "\nx\n"
     assert not request.stops.single_line
     assert request.stops.max_lines == 10
@@ -245,7 +245,7 @@ async def test_selected_entry_is_extended() -> None:
     assert text_of(answer) == "path(1)"
     assert answer.suggestion is not None
     assert (answer.suggestion.range.start, answer.suggestion.range.end) == (3, 5)
-    assert "<|fim_middle|>os.path" in bench.engine.codec.show(bench.engine.requests[0].prompt)
+    assert "<|fim_middle|>import os\nos.path" in bench.engine.codec.show(bench.engine.requests[0].prompt)
 
 
 async def test_a_two_megabyte_file_has_a_bounded_prompt(monkeypatch: pytest.MonkeyPatch) -> None:

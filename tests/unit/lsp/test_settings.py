@@ -31,7 +31,7 @@ def test_all_keys() -> None:
         "kvOffload": 0,
         "prefillChunk": 64,
         "noCache": True,
-        "promptOrder": "spm",
+        "promptOrder": "psm",
         "maxNewTokens": 32,
         "temperature": 0.5,
         "seed": 7,
@@ -68,7 +68,7 @@ def test_all_keys() -> None:
     )
     options = settings.completion_options()
     assert (options.max_new_tokens, options.max_lines, options.temperature, options.seed) == (32, 0, 0.5, 7)
-    assert options.filters_off == {"blank"} and options.order == "spm"
+    assert options.filters_off == {"blank"} and options.order == "psm"
     assert (settings.debounce_ms, settings.first_line_ms) == (75, 0)
     assert (settings.prefetch, settings.candidates, settings.statistics) == (False, 5, False)
     assert not settings.answers("python")
@@ -85,7 +85,7 @@ def test_all_keys() -> None:
         ("threads", 0, "a whole number from 1"),
         ("threads", True, "a whole number"),
         ("maxLines", 1.5, "a whole number"),
-        ("promptOrder", "smp", "one of psm, spm, line-in-middle, lines-in-middle"),
+        ("promptOrder", "smp", "one of spm, psm, line-in-middle, lines-in-middle"),
         ("temperature", "hot", "a number from 0 to 5"),
         ("enable", "yes", "true or false"),
         ("disabledLanguages", "go", "a list"),
