@@ -55,7 +55,10 @@ class BelowChecker:
 
     def settled(self, line_start: int) -> int:
         """Length of text that no later line takes back; ``line_start``: of the line being written."""
-        return line_start if self._statement_end is None else self._statement_end
+        if self._statement_end is not None:
+            return self._statement_end
+        # Comments go with the statement below them.
+        return line_start if self._leads_at is None else self._leads_at
 
     def line_begins(self, text: str, start: int, character: str, depth: int) -> int | None:
         """The first character of a line comes that is no blank; the place where the text ends, if it does.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inference.api import Below, FinishReason, StopRules
@@ -124,6 +124,7 @@ WORDS = st.lists(
 ).map("".join)
 
 
+@example("", "return x", "return x\n# c\nreturn x", 1)
 @given(st.sampled_from(["", "    ", "    x"]), WORDS, WORDS, st.integers(1, 5))
 def test_settled_text_is_never_taken_back_by_what_stands_below(
     head: str, below: str, output: str, step: int
