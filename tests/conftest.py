@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from inference.api import DEFAULT_MODEL
 from tests.tiny_models import make_tiny
+
+# How long one example takes says more about the machine than about the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
+
+
+def _own_core(worker: str) -> None:
+    """Give a worker of `pytest -n` a core of its own, and with it one thread, also to what it starts.
+
+    Threads of one pass wait for each other: two processes with two threads each, on two cores, are many
+    times slower than one after the other.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is loaded, which is later
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {cores[int(worker.removeprefix("gw")) % len(cores)]})
+
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    _own_core(os.environ["PYTEST_XDIST_WORKER"])
 
 
 @pytest.fixture(scope="session")
