@@ -76,6 +76,8 @@ class DraftlineServer(LanguageServer):
             self.store, lambda: self.host.engine, lambda: self.host.status, self.statistics, self.context
         )
         self.completion.asking.view = self.notebooks.joined
+        self.completion.asking.view_version = self.notebooks.around
+        self.context.owner = self.notebooks.owner
         self.store.on_forget = self.forget
         self.learned: set[str] = set()
         self.status = StatusReporter(lambda params: self.protocol.notify(protocol.STATUS, params.to_json()))
@@ -181,6 +183,7 @@ class DraftlineServer(LanguageServer):
         """Drop everything that was made of a document's text so far."""
         self.completion.closed(uri)
         self.context.closed(uri)
+        self.notebooks.forget(uri)
         if self.edits is not None:
             self.edits.closed(uri)
         self.learned.discard(uri)

@@ -106,4 +106,4 @@ def after_acceptance(place: Place, suggestion: Suggestion) -> Place:
     column = len(written[-1]) + (covered.start if len(written) == 1 else 0)
     lines = (*old.lines[:row], *pieces, *old.lines[row + 1 :])
     snapshot = Snapshot(old.uri, old.version, old.language_id, lines, old.eol)
-    return Place(snapshot, Point(row + len(written) - 1, column), place.options, None, place.context)
+    return Place(snapshot, Point(row + len(written) - 1, column), place.options)
