@@ -133,6 +133,8 @@ class CompletionService:
         running = self._running.get(uri)
         if self._store.version(uri) is None:
             return
+        if running is None:
+            self._overtake(uri)  # it waits for a pause, or for more suggestions, in an older text
         if running is None and not self.acceptance.follows(uri):
             self.statistics.count("charactersTyped", is_key(changes))
             return  # a snapshot costs what the document is long
@@ -189,6 +191,8 @@ class CompletionService:
         self, ticket: Ticket, wanted: Place, running: Running | None, debounce_ms: float
     ) -> Answer:
         waited = running is not None
+        # Also before the wait: what the model does meanwhile would be waited for.
+        self._make_way(wanted.snapshot.uri)
         while True:
             if running is None:
                 if not waited:
@@ -328,7 +332,8 @@ class CompletionService:
             del self._running[uri]
         if running.result is not None:
             self.statistics.generated(running.result, prefetch=running.prefetch)
-        wanted = self._store.version(uri) is not None and (mine or running.prefetch)
+        prefetched = running.prefetch and not running.cancelled
+        wanted = self._store.version(uri) is not None and (mine or prefetched)
         if running.suggestion is not None and running.place.selected is None and wanted:
             self._remember(running, running.suggestion)
         at = self._answered.get(uri)
@@ -415,5 +420,7 @@ class CompletionService:
         return found and self._unless_known(after_acceptance(at, placed(at, found[1], found[0])))
 
     def _unless_known(self, at: Place) -> Place | None:
+        # The document may have been edited or closed since.
+        old = self._store.version(at.snapshot.uri) != at.snapshot.version
         busy = self._tickets or self._running
-        return None if busy or self._find(at) is not None else at
+        return None if old or busy or self._find(at) is not None else at
