@@ -235,8 +235,9 @@ class ContextGatherer:
         return result
 
     def _kept(self, snapshot: Snapshot, line: int, sources: frozenset[str]) -> tuple[KeptLines, ...]:
-        # As long as no line is added or removed, the line numbers hold too.
-        key = (line, len(snapshot.lines), snapshot.language_id, sources & _LINES)
+        # Nothing but the cursor's line may differ. Snapshots share the strings of lines that did not change.
+        others = (snapshot.lines[:line], snapshot.lines[line + 1 :])
+        key = (line, snapshot.language_id, sources & _LINES, others)
         held = self._lines.get(snapshot.uri)
         if held is not None and held.key == key:
             return held.kept

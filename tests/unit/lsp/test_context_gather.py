@@ -460,3 +460,18 @@ def test_what_the_last_prompt_showed_is_unknown_once_the_rules_change(tmp_path: 
     assert editor.gather(uri, 5).files and editor.gatherer.files_of(uri)
     editor.gatherer.rules_changed()
     assert editor.gatherer.files_of(uri) == ()
+
+
+def test_an_import_that_changes_in_place_is_shown_as_it_is(tmp_path: Path) -> None:
+    editor = Editor(tmp_path)
+    uri = editor.open(tmp_path / "main.py", "import os\n\n\ndef f():\n    x = 1\n    \n")
+
+    def imports() -> str:
+        return "".join(each.text for each in editor.gather(uri, 5, ["imports"]).prefix_lines)
+
+    assert imports() == "import os\n"
+    editor.type(uri, 5, 4, "y")
+    tree = editor.gatherer._trees[uri]._snapshot
+    assert imports() == "import os\n" and editor.gatherer._trees[uri]._snapshot is tree, "not parsed again"
+    editor.type(uri, 0, 9, "x")
+    assert imports() == "import osx\n"
