@@ -103,7 +103,7 @@ class Notebooks:
         return self._owner.get(uri, uri)
 
     def around(self, uri: str) -> Hashable:
-        """A version of the other cells of a cell's notebook and of their order; None for any other document."""
+        """A version of the other cells around a cell and of their order; None for any other document."""
         cells = self._cells.get(self._owner.get(uri, ""))
         if cells is None:
             return None
