@@ -103,6 +103,8 @@ class StopRules:
         first_line_scope: without ``min_indent``: the text's own first line sets it, as the cursor stands on
             an empty line whose indentation the model chooses.
         below: ends where the lines below the cursor show that the text has said enough (None: no such end).
+        text_marks: what strings of several lines begin and end with; indentation in them says nothing.
+        open_text: that of the string that the cursor stands in, "" for none.
         deadline_ms: answer at the latest this long after the decode began; never changes the
             text, only where it is cut (None: no limit).
     """
@@ -117,6 +119,8 @@ class StopRules:
     below: Below | None = None
     deadline_ms: float | None = None
     finish_line: bool = False
+    text_marks: tuple[str, ...] = ()
+    open_text: str = ""
 
 
 @dataclass(frozen=True)

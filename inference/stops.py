@@ -32,6 +32,8 @@ class StopChecker:
         self._match_at: int | None = None  # where the repeated suffix began, while not yet certain
         self._depth = 0
         self._quote = ""
+        self._mark = rules.open_text  # of the string of several lines that is being written
+        self._mark_from = 0  # where the next mark may begin
         self._min_indent = rules.min_indent
         self._finds_scope = rules.first_line_scope and rules.min_indent is None
         self._below = None if rules.below is None else BelowChecker(rules.below)
@@ -120,7 +122,13 @@ class StopChecker:
             self._min_indent = indent_columns(self.text[self._line_start :]) or None
             self._finds_scope = False
         limit = self._min_indent
-        if limit is None or self._line_start == 0 or character.isspace() or character in CLOSERS:
+        if (
+            limit is None
+            or self._mark
+            or self._line_start == 0
+            or character.isspace()
+            or character in CLOSERS
+        ):
             return False
         indent = self.text[self._line_start :]
         return not indent.strip() and indent_columns(indent) < limit
@@ -203,6 +211,8 @@ class StopChecker:
 
     def _closes_outside(self, character: str) -> bool:
         """A bracket the generated text never opened, and that already stands after the cursor."""
+        if self._in_long_string(character):
+            return False
         if self._quote:
             if character == self._quote and not self.text.endswith("\\"):
                 self._quote = ""
@@ -216,6 +226,20 @@ class StopChecker:
                 return True
             self._depth -= 1
         return False
+
+    def _in_long_string(self, character: str) -> bool:
+        """Whether ``character`` stands in a string of several lines, or is the last of its mark."""
+        marks = (self._mark,) if self._mark else self._rules.text_marks
+        for mark in marks:
+            if character != mark[-1] or (self._quote and not self._mark):
+                continue
+            start = len(self.text) + 1 - len(mark)
+            written = start >= self._mark_from and self.text.endswith(mark[:-1])
+            if written and self.text[:start][-1:] != "\\":
+                self._mark = "" if self._mark else mark
+                self._mark_from = len(self.text) + 1
+                return True
+        return bool(self._mark)
 
 
 def _is_word(character: str) -> bool:

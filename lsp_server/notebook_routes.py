@@ -40,6 +40,7 @@ def _did_change(ls: DraftlineServer, params: types.DidChangeNotebookDocumentPara
     changes = params.change.cells
     if changes is None:
         return
+    ls.completion.suggestions.edited(uri)
     if changes.structure is not None:
         array = changes.structure.array
         for closed in changes.structure.did_close or ():

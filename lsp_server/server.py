@@ -21,7 +21,7 @@ from lsp_server.completion.items import Result, build_result
 from lsp_server.completion.pipeline import Suggestion
 from lsp_server.completion.reasons import Reason
 from lsp_server.completion.service import Answer, CompletionService
-from lsp_server.context.exclusions import Exclusions
+from lsp_server.context.exclusions import Exclusions, names_secret
 from lsp_server.context.gather import ContextGatherer
 from lsp_server.context.workspaces import uri_of
 from lsp_server.documents.bounds import excerpt
@@ -75,7 +75,11 @@ class DraftlineServer(LanguageServer):
         self.completion = CompletionService(
             self.store, lambda: self.host.engine, lambda: self.host.status, self.statistics, self.context
         )
+        self.completion.prefetch.enabled = True
+        self.completion.prefetch.allowed = lambda uri: self.settings_of(uri).prefetch
         self.completion.asking.view = self.notebooks.joined
+        self.completion.asking.view_version = self.notebooks.around
+        self.context.owner = self.notebooks.owner
         self.store.on_forget = self.forget
         self.learned: set[str] = set()
         self.status = StatusReporter(lambda params: self.protocol.notify(protocol.STATUS, params.to_json()))
@@ -117,16 +121,21 @@ class DraftlineServer(LanguageServer):
             said += warnings
             if unknown:
                 _log.info("unknown settings: %s", ", ".join(unknown))
+        respected = self._respects_gitignore()
         changed, warnings = self.folders.configure(settings, self.folder_values)
         for warning in dict.fromkeys(said + warnings):
             self.say(warning, types.MessageType.Warning)
         if changed or settings != self.settings:
             self.completion.reset()
         self.settings = settings
+        if self._respects_gitignore() != respected:
+            self.context.rules_changed()  # its indexes have read by the old ones
         self.statistics.enabled = settings.statistics
-        self.completion.prefetch.enabled = settings.prefetch
         if (settings.enable or self.folders.any_enabled()) and self.host.config != settings.engine_config():
             self.host.start(settings.engine_config())
+
+    def _respects_gitignore(self) -> list[bool]:
+        return [self.settings_of(uri).respect_gitignore for uri in ("", *self.folders.uris)]
 
     def next_item_id(self) -> str:
         """Identifies an item in the accepted command."""
@@ -147,9 +156,11 @@ class DraftlineServer(LanguageServer):
         task.add_done_callback(self.tasks.discard)
 
     def excluded(self, uri: str) -> bool:
-        """Whether a document must not be stored. Only files have a name to judge; cells, their notebook's."""
-        path = path_of(self.notebooks.owner(uri))
-        return path is not None and self.exclusions.excludes(path)
+        """Whether a document must not be stored, by its path or, where it is no file of this machine, by what
+        its URI says; cells go by their notebook."""
+        owner = self.notebooks.owner(uri)
+        path = path_of(owner)
+        return names_secret(owner) if path is None else self.exclusions.excludes(path)
 
     def settings_of(self, uri: str) -> Settings:
         """The settings that hold for a document."""
@@ -181,6 +192,7 @@ class DraftlineServer(LanguageServer):
         """Drop everything that was made of a document's text so far."""
         self.completion.closed(uri)
         self.context.closed(uri)
+        self.notebooks.forget(uri)
         if self.edits is not None:
             self.edits.closed(uri)
         self.learned.discard(uri)

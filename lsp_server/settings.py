@@ -5,6 +5,7 @@ Keys are the names of the command-line switches in camelCase, in the section ``d
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +31,9 @@ from lsp_server.context.related import SOURCES
 from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
 
 SECTION = "draftline"
+
+# More would only wait for each other.
+_THREADS_A_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -245,15 +249,23 @@ def _one_of(*choices: str) -> Callable[[object], str]:
     return read
 
 
-def _whole(low: int, high: int) -> Callable[[object], int]:
+def _whole(low: int, high: int, here: Callable[[], int] | None = None) -> Callable[[object], int]:
+    """``here``: what this machine allows, where that may be less than ``high``."""
+
     def read(value: object) -> int:
         # JSON has one kind of number: some clients send 75.0 for 75.
         whole = int(value) if isinstance(value, float) and value.is_integer() else value
-        if isinstance(whole, int) and not isinstance(whole, bool) and low <= whole <= high:
+        most = high if here is None else min(high, here())
+        if isinstance(whole, int) and not isinstance(whole, bool) and low <= whole <= most:
             return whole
-        raise BadValue(f"a whole number from {low} to {high}")
+        why = "" if here is None else f" ({_THREADS_A_CORE} for each core of this machine)"
+        raise BadValue(f"a whole number from {low} to {most}{why}")
 
     return read
+
+
+def _most_threads() -> int:
+    return _THREADS_A_CORE * (os.cpu_count() or 1)
 
 
 _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
@@ -264,7 +276,7 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "draftModel": ("draft_model", _text),
     "device": ("device", _device),
     "kernels": ("kernels", _one_of(*KERNELS)),
-    "threads": ("threads", _whole(1, 1024)),
+    "threads": ("threads", _whole(1, 1024, _most_threads)),
     "context": ("context", _whole(64, 1_048_576)),
     "kvBudget": ("kv_budget", _whole(1, 1_048_576)),
     "kvNumerics": ("kv_numerics", _one_of(*KV_NUMERICS)),

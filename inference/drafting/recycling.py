@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.drafting.base import NOTHING, Proposal
-
 # Pairs that are kept; the oldest half goes when there are more.
 MAX_PAIRS = 1 << 17
 TOP = 4  # candidates kept for a context
@@ -70,20 +68,6 @@ class RecyclingTable:
     def after_token(self, last: int) -> tuple[int, ...]:
         """Candidates behind one token, the newest first."""
         return self._after_token.get(last, ())
-
-    def propose(self, before: int, last: int, limit: int) -> Proposal:
-        """A chain behind two tokens; its match is how many of them the first guess rests on."""
-        if limit <= 0 or last not in self._after_token:
-            return NOTHING
-        match = 2 if self.after_pair(before, last) else 1
-        draft: list[int] = []
-        while len(draft) < limit:
-            known = self.after_pair(before, last) or self.after_token(last)
-            if not known:
-                break
-            draft.append(known[0])
-            before, last = last, known[0]
-        return Proposal(tuple(draft), match, "recycling")
 
 
 def _first(choice: int, others: Sequence[int]) -> tuple[int, ...]:

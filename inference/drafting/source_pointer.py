@@ -66,7 +66,3 @@ class SourcePointer:
             self.position = sequence.index(token, at + 1, at + 1 + WINDOW) + 1
         except ValueError:
             self.position = at + 1  # something was replaced
-
-    def ahead(self, limit: int) -> tuple[int, ...]:
-        """What stands behind the finger."""
-        return () if self.position is None else tuple(self._sequence[self.position : self.position + limit])

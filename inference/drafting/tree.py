@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inference.drafting.base import DRAFT_LIMIT, Proposal, Source
+from inference.drafting.base import Proposal, Source
 
 
 @dataclass(frozen=True)
@@ -111,43 +111,3 @@ class Tree:
 
 
 EMPTY = Tree()
-
-
-def merge(proposals: Iterable[tuple[Proposal, float]], limit: int = DRAFT_LIMIT) -> Tree:
-    """One tree of several chains; what they begin with in common is there once.
-
-    Args:
-        proposals: each with the chance that one of its tokens is right if those before it are. The best
-            chance of a shared token counts.
-        limit: most nodes; the least likely ones are left out.
-    """
-    tokens: list[int] = []
-    parents: list[int] = []
-    chances: list[float] = []
-    sources: list[Source] = []
-    known: dict[tuple[int, int], int] = {}
-    for proposal, chance in proposals:
-        node = -1
-        for token in proposal.tokens:
-            parent, node = node, known.get((node, token), len(tokens))
-            if node == len(tokens):
-                known[parent, token] = node
-                tokens.append(token)
-                parents.append(parent)
-                chances.append(chance)
-                sources.append(proposal.source)
-            elif chance > chances[node]:
-                chances[node], sources[node] = chance, proposal.source
-    for node, parent in enumerate(parents):
-        if parent >= 0:
-            chances[node] *= chances[parent]
-    # A parent has at least the chance of its child and, where they are equal, the smaller number.
-    order = sorted(range(len(tokens)), key=lambda node: (-chances[node], node))[:limit]
-    place = {node: at for at, node in enumerate(order)}
-    place[-1] = -1
-    return Tree(
-        tuple(tokens[node] for node in order),
-        tuple(place[parents[node]] for node in order),
-        tuple(chances[node] for node in order),
-        tuple(sources[node] for node in order),
-    )

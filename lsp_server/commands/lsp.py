@@ -27,6 +27,8 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run(args: argparse.Namespace) -> int:
     """Serve one client; returns 0 after ``shutdown`` and ``exit``, 1 if the client just went."""
     try:
+        if args.stdio and args.tcp is not None:
+            raise WrongUsage("--stdio and --tcp exclude each other; leave one of them out")
         settings = settings_from(args)
         address = None if args.tcp is None else _address(args.tcp)
     except WrongUsage as error:

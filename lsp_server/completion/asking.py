@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 
 from inference.api import EngineState, EngineStatus, TextEngine
 from lsp_server.completion.pipeline import Prepared, prepare
@@ -32,15 +33,17 @@ class Asking:
         self._gatherer = gatherer
         self._builder: tuple[TextEngine, PromptBuilder] | None = None
         # The text that a prompt is made of, where that is more than the document (cells of a notebook), and
-        # the cursor in it.
+        # the cursor in it; and a version of what it has beside the document.
         self.view: Callable[[Snapshot, Point], tuple[Snapshot, Point]] = lambda snapshot, cursor: (
             snapshot,
             cursor,
         )
+        self.view_version: Callable[[str], Hashable] = lambda uri: None
 
     def context_version(self, uri: str) -> Hashable:
-        """Of what a document's prompts are made from beside the document."""
-        return None if self._gatherer is None else self._gatherer.files_of(uri)
+        """Of what a document's last prompt was made from beside the document, as that is now."""
+        files = () if self._gatherer is None else self._gatherer.files_of(uri)
+        return files, self.view_version(uri)
 
     def closed(self, uri: str) -> None:
         """Forget what is kept of a document."""
@@ -57,9 +60,13 @@ class Asking:
         if self._builder is None or self._builder[0] is not engine:
             self._builder = (engine, PromptBuilder(engine.tokenizer, engine.context))
         view, within = self.view(place.snapshot, place.cursor)
-        found = NOTHING if self._gatherer is None else self._gatherer.gather(view, within, place.options)
+        found = NOTHING
+        if self._gatherer is not None:
+            found = self._gatherer.gather(view, within, place.options, place.cursor.line)
         context = found.files, found.prefix_lines
-        return prepare(view, within, self._builder[1], place.options, place.selected, *context)
+        prepared = prepare(view, within, self._builder[1], place.options, place.selected, *context)
+        # Gathering may have found something else than for the prompt before.
+        return replace(prepared, context=self.context_version(place.snapshot.uri))
 
     def launch(self, place: Place, prepared: Prepared, began: float, *, prefetch: bool = False) -> Running:
         """Submit a request that was prepared for the present engine.

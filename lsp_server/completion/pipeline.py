@@ -7,7 +7,7 @@ request for the engine, ``finish`` turns the engine's text into a suggestion.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from inference.api import FinishReason, GenerationRequest, GenerationResult
@@ -37,7 +37,10 @@ _LOOP_CHARS = 5 * 60
 
 @dataclass(frozen=True)
 class Prepared:
-    """A request for the engine with what is needed to judge its answer."""
+    """A request for the engine with what is needed to judge its answer.
+
+    ``context`` is a version of what its prompt was made from beside the document.
+    """
 
     request: GenerationRequest
     filters: FilterContext
@@ -45,6 +48,7 @@ class Prepared:
     selected: Selected | None
     window: Window
     shape: Shape
+    context: Hashable = None
 
 
 @dataclass(frozen=True)

@@ -20,13 +20,15 @@ class Prefetch:
     """At most one prefetch at a time, and one for each place: an idle editor costs nothing.
 
     Attributes:
-        enabled: the user's setting.
+        enabled: False switches it off everywhere.
+        allowed: whether it is wanted in a document.
         running: the present one.
     """
 
     def __init__(self, start: Callable[[Place], Running | None]) -> None:
         """``start`` asks the engine, or returns None if this is not the time for it."""
         self.enabled = False
+        self.allowed: Callable[[str], bool] = lambda uri: True
         self.running: Running | None = None
         self.pause_seconds = PAUSE_SECONDS
         self._start = start
@@ -45,6 +47,8 @@ class Prefetch:
         self._unschedule()
         if self.running is not None:
             self.running.cancel()
+            # It did not come to its end, so that place is worth asking for again.
+            self._last.pop(self.running.place.snapshot.uri, None)
             self.running = None
 
     def take(self) -> Running | None:
@@ -73,7 +77,7 @@ class Prefetch:
         if not self.enabled or self.running is not None:
             return
         place = wanted()
-        if place is None or self._known(place):
+        if place is None or not self.allowed(place.snapshot.uri) or self._known(place):
             return
         self.running = self._start(place)
         if self.running is not None:
@@ -106,4 +110,4 @@ def after_acceptance(place: Place, suggestion: Suggestion) -> Place:
     column = len(written[-1]) + (covered.start if len(written) == 1 else 0)
     lines = (*old.lines[:row], *pieces, *old.lines[row + 1 :])
     snapshot = Snapshot(old.uri, old.version, old.language_id, lines, old.eol)
-    return Place(snapshot, Point(row + len(written) - 1, column), place.options, None, place.context)
+    return Place(snapshot, Point(row + len(written) - 1, column), place.options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from inference.api import Chunk, FinishReason, Generation, GenerationResult, TextEngine
@@ -23,16 +23,12 @@ GRACE_SECONDS = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where and how a suggestion is wanted; the cursor's column is in characters.
-
-    ``context`` is a version of what the prompt is made from beside the document.
-    """
+    """Where and how a suggestion is wanted; the cursor's column is in characters."""
 
     snapshot: Snapshot
     cursor: Point
     options: CompletionOptions
     selected: Selected | None = None
-    context: Hashable = None
 
 
 class Running:
@@ -97,6 +93,11 @@ class Running:
     def followed(self) -> bool:
         """Whether a request waits for it."""
         return self._followers > 0
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody wanted it any more before it had ended."""
+        return self._cancelled
 
     def typed(self, place: Place) -> Typed | None:
         """What was typed since it was asked for, None if ``place`` is not on its way."""

@@ -93,7 +93,7 @@ class CompletionService:
             self._stop(uri)
             return Answer(None, Reason.SECRET)
         popup = selected_entry(snapshot, cursor, selected, self._store.encoding)
-        wanted = Place(snapshot, cursor, options, popup, self.asking.context_version(uri))
+        wanted = Place(snapshot, cursor, options, popup)
         running = self._joinable(wanted)
         ticket = self._tickets[uri] = Ticket(arrived, first_line_ms if candidates == 1 else 0)
         try:
@@ -129,9 +129,12 @@ class CompletionService:
         What the engine writes is stopped at once where the edit contradicts it.
         """
         self.debounce.edited(uri)
+        self.suggestions.edited(uri)
         running = self._running.get(uri)
         if self._store.version(uri) is None:
             return
+        if running is None:
+            self._overtake(uri)  # it waits for a pause, or for more suggestions, in an older text
         if running is None and not self.acceptance.follows(uri):
             self.statistics.count("charactersTyped", is_key(changes))
             return  # a snapshot costs what the document is long
@@ -144,7 +147,7 @@ class CompletionService:
         if taken is not None:
             self.accepted(taken.amount, taken.characters)
             if taken.amount == "whole" and (answered := self._answered.get(uri)) is not None:
-                at = Place(snapshot, edit.end, answered.options, None, answered.context)
+                at = Place(snapshot, edit.end, answered.options)
                 self.prefetch.later(lambda: self._unless_known(at), AFTER_ACCEPTANCE_SECONDS)
         else:
             self.statistics.count("charactersTyped", is_key(changes))
@@ -188,6 +191,8 @@ class CompletionService:
         self, ticket: Ticket, wanted: Place, running: Running | None, debounce_ms: float
     ) -> Answer:
         waited = running is not None
+        # Also before the wait: what the model does meanwhile would be waited for.
+        self._make_way(wanted.snapshot.uri)
         while True:
             if running is None:
                 if not waited:
@@ -272,7 +277,7 @@ class CompletionService:
             return first
         if wanted.selected is None:
             for other in reversed(found):
-                shown = Shown(wanted.snapshot, wanted.cursor, other.text, context=wanted.context)
+                shown = Shown(wanted.snapshot, wanted.cursor, other.text, context=prepared.context)
                 self.suggestions.add(shown)
         return replace(
             made(wanted, found[0], None, first.made_by),
@@ -327,7 +332,8 @@ class CompletionService:
             del self._running[uri]
         if running.result is not None:
             self.statistics.generated(running.result, prefetch=running.prefetch)
-        wanted = self._store.version(uri) is not None and (mine or running.prefetch)
+        prefetched = running.prefetch and not running.cancelled
+        wanted = self._store.version(uri) is not None and (mine or prefetched)
         if running.suggestion is not None and running.place.selected is None and wanted:
             self._remember(running, running.suggestion)
         at = self._answered.get(uri)
@@ -338,10 +344,11 @@ class CompletionService:
         """What the engine writes already, if ``wanted`` is on its way; otherwise that is stopped."""
         uri = wanted.snapshot.uri
         running = self._running.get(uri)
+        context = self.asking.context_version(uri)
         for candidate in (running, self.prefetch.running):
             if candidate is None or not candidate.joinable or candidate.engine is not self.asking.engine():
                 continue
-            typed = candidate.typed(wanted)
+            typed = candidate.typed(wanted) if candidate.prepared.context == context else None
             if typed is None or not candidate.agrees(typed):
                 continue
             if candidate is not running:
@@ -381,13 +388,17 @@ class CompletionService:
         return made(wanted, placed(wanted, found[1], found[0]), None, found[0].origin)
 
     def _find(self, at: Place) -> tuple[Shown, str] | None:
-        replaces_rest = at.options.replaces_rest
-        return self.suggestions.find(at.snapshot, at.cursor, replaces_rest=replaces_rest, context=at.context)
+        return self.suggestions.find(
+            at.snapshot,
+            at.cursor,
+            replaces_rest=at.options.replaces_rest,
+            context=self.asking.context_version(at.snapshot.uri),
+        )
 
     def _remember(self, running: Running, suggestion: Suggestion) -> None:
         at = running.place
         origin: Origin = "prefetch" if running.prefetch else "cache"
-        new = Shown(at.snapshot, at.cursor, suggestion.text, origin, at.context)
+        new = Shown(at.snapshot, at.cursor, suggestion.text, origin, running.prepared.context)
         if running.entry is not None:
             new = self.suggestions.replace(running.entry, new)
         else:
@@ -409,5 +420,7 @@ class CompletionService:
         return found and self._unless_known(after_acceptance(at, placed(at, found[1], found[0])))
 
     def _unless_known(self, at: Place) -> Place | None:
+        # The document may have been edited or closed since.
+        old = self._store.version(at.snapshot.uri) != at.snapshot.version
         busy = self._tickets or self._running
-        return None if busy or self._find(at) is not None else at
+        return None if old or busy or self._find(at) is not None else at

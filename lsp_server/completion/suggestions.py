@@ -45,14 +45,15 @@ class SuggestionCache:
     An entry answers a later position if the document differs from the entry's only by text typed at
     the entry's cursor that the suggestion begins with (see `typed_since`), so everything around the cursor is
     part of the key. An entry of another ``context`` counts only while it is on screen: what the user reads
-    does not change under his eyes unless it became wrong, and is replaced only by what extends it.
+    does not change under his eyes unless it became wrong, and is replaced only by what extends it. Only the
+    document that the user is in has something on screen.
     """
 
     def __init__(self, documents: int = 16, per_document: int = 8) -> None:
         self._documents = documents
         self._per_document = per_document
         self._entries: OrderedDict[str, list[Shown]] = OrderedDict()
-        self._on_screen: dict[str, Shown] = {}
+        self._on_screen: Shown | None = None
 
     def add(self, shown: Shown) -> None:
         """Remember a suggestion."""
@@ -60,11 +61,11 @@ class SuggestionCache:
         entries = self._entries.setdefault(uri, [])
         entries.insert(0, shown)
         for old in entries[self._per_document :]:
-            if old is not self._on_screen.get(uri):
+            if old is not self._on_screen:
                 entries.remove(old)
         self._entries.move_to_end(uri)
         while len(self._entries) > self._documents:
-            self._on_screen.pop(self._entries.popitem(last=False)[0], None)
+            self.forget(next(iter(self._entries)))
 
     def replace(self, old: Shown, new: Shown) -> Shown:
         """Put a longer form in the place of ``old``; the one that is then remembered.
@@ -72,7 +73,7 @@ class SuggestionCache:
         A text that is on screen stays if ``new`` does not extend it.
         """
         uri = old.snapshot.uri
-        on_screen = self._on_screen.get(uri) is old
+        on_screen = self._on_screen is old
         if on_screen and not new.text.startswith(old.text):
             return old
         entries = self._entries.get(uri, [])
@@ -81,12 +82,17 @@ class SuggestionCache:
         else:
             self.add(new)
         if on_screen:
-            self._on_screen[uri] = new
+            self._on_screen = new
         return new
 
     def show(self, shown: Shown) -> None:
         """An entry was given to the client."""
-        self._on_screen[shown.snapshot.uri] = shown
+        self._on_screen = shown
+
+    def edited(self, uri: str) -> None:
+        """A document was edited: what the user read in another one is out of sight."""
+        if self._on_screen is not None and self._on_screen.snapshot.uri != uri:
+            self._on_screen = None
 
     def find(
         self, snapshot: Snapshot, cursor: Point, *, replaces_rest: bool = False, context: Hashable = None
@@ -95,7 +101,7 @@ class SuggestionCache:
 
         Never "": a suggestion typed to its end says nothing about what follows.
         """
-        seen = self._on_screen.get(snapshot.uri)
+        seen = self._on_screen
         found: list[tuple[Shown, str]] = []
         for shown in self._entries.get(snapshot.uri, ()):
             if shown.context != context and shown is not seen:
@@ -120,9 +126,10 @@ class SuggestionCache:
     def forget(self, uri: str) -> None:
         """Drop the entries of a document."""
         self._entries.pop(uri, None)
-        self._on_screen.pop(uri, None)
+        if self._on_screen is not None and self._on_screen.snapshot.uri == uri:
+            self._on_screen = None
 
     def clear(self) -> None:
         """Drop everything, e.g. when another model or other settings make new answers."""
         self._entries.clear()
-        self._on_screen.clear()
+        self._on_screen = None

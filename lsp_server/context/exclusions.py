@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import unquote
 
 from lsp_server.context.ignore_file import IgnorePatterns
 
@@ -58,12 +60,15 @@ SECRET_PATTERNS: tuple[str, ...] = (
     ".aws/",
     ".azure/",
     ".kube/",
-    ".docker/config.json",
+    "**/.docker/config.json",
 )
 
 # Names relative to a folder; all but the last are looked for in a workspace folder only, and yield to it.
 _OURS = (IGNORE_FILE,)
 _GIT = (".git/info/exclude", ".gitignore")
+
+# What separates a file from the archive or the revision that it is in, and a fragment.
+_INNER = re.compile(r"::|!|#|:")
 
 _SECRETS = IgnorePatterns(SECRET_PATTERNS, ignore_case=True)
 
@@ -144,6 +149,19 @@ def _names(path: Path) -> list[Path]:
     absolute = Path(os.path.abspath(path))
     real = Path(os.path.realpath(absolute))
     return [absolute] if real == absolute else [absolute, real]
+
+
+def names_secret(uri: str) -> bool:
+    """Whether a URI of any scheme names a secret, e.g. ``vscode-vfs://github/o/r/.env`` or ``untitled:.env``.
+
+    What stands for a file within an archive or a revision counts too; there is no file to follow links from.
+    """
+    _, colon, rest = uri.partition(":")
+    rest = (rest if colon else uri).partition("?")[0]
+    if rest.startswith("//") and "/" in rest[2:]:
+        rest = rest[2:].partition("/")[2]  # what stands before it is a host
+    path = unquote(rest).replace("\\", "/")
+    return any(map(_SECRETS.matches, (path, *_INNER.split(path))))
 
 
 def workspace_root(path: Path) -> Path:

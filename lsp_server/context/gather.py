@@ -117,6 +117,8 @@ class ContextGatherer:
         self._shown: OrderedDict[str, tuple[str, int]] = OrderedDict()
         self._results: dict[str, Related] = {}
         self._versions = 0
+        # The notebook of a cell, whose text is shown with that of the other cells; any other document itself.
+        self.owner: Callable[[str], str] = lambda uri: uri
         self._by_uri: tuple[dict[str, Any], ...] = (
             self._trees,
             self._tags,
@@ -182,6 +184,7 @@ class ContextGatherer:
                 for known in self._by_uri:
                     known.pop(uri, None)
         self._files.clear()
+        self._results.clear()  # so that no suggestion made from them is found again
         self._close_indexes()
 
     def shown(self, item: str, uri: str, line: int) -> None:
@@ -206,8 +209,14 @@ class ContextGatherer:
         for known in self._by_uri:
             known.clear()
 
-    def gather(self, snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> Related:
-        """What the prompt for ``cursor`` shows beyond its window. See the module for how long it stays."""
+    def gather(
+        self, snapshot: Snapshot, cursor: Point, options: CompletionOptions, line: int | None = None
+    ) -> Related:
+        """What the prompt for ``cursor`` shows beyond its window. See the module for how long it stays.
+
+        Args:
+            line: the cursor's in the document itself, where ``snapshot`` shows other cells above it.
+        """
         sources = options.context_sources
         if not sources or options.context_tokens <= 0:
             return NOTHING
@@ -215,8 +224,9 @@ class ContextGatherer:
         kept = self._kept(snapshot, cursor.line, sources) if sources & _LINES else ()
         files: tuple[Piece, ...] = ()
         if sources & _FILES:
-            files = self._pieces(snapshot, cursor.line, options)
-        self._note(uri, cursor.line)
+            above = 0 if line is None else cursor.line - line
+            files = self._pieces(snapshot, cursor.line, options, above)
+        self._note(uri, cursor.line if line is None else line)
         before = self._results.get(uri, NOTHING)
         result = Related(tuple(piece.shown for piece in files), kept, before.version)
         if result != before:
@@ -225,8 +235,9 @@ class ContextGatherer:
         return result
 
     def _kept(self, snapshot: Snapshot, line: int, sources: frozenset[str]) -> tuple[KeptLines, ...]:
-        # As long as no line is added or removed, the line numbers hold too.
-        key = (line, len(snapshot.lines), snapshot.language_id, sources & _LINES)
+        # Nothing but the cursor's line may differ. Snapshots share the strings of lines that did not change.
+        others = (snapshot.lines[:line], snapshot.lines[line + 1 :])
+        key = (line, snapshot.language_id, sources & _LINES, others)
         held = self._lines.get(snapshot.uri)
         if held is not None and held.key == key:
             return held.kept
@@ -241,14 +252,16 @@ class ContextGatherer:
         self._lines[snapshot.uri] = _Lines(key, found)
         return found
 
-    def _pieces(self, snapshot: Snapshot, line: int, options: CompletionOptions) -> tuple[Piece, ...]:
+    def _pieces(
+        self, snapshot: Snapshot, line: int, options: CompletionOptions, above: int
+    ) -> tuple[Piece, ...]:
         key = (options.context_sources & _FILES, options.context_tokens, self._workspaces.roots)
         held = self._files.get(snapshot.uri)
         now = self._clock()
         if held is not None and held.key == key and not self._worn(held, line, now):
             held.line, held.asked = line, now
             return held.pieces
-        pieces = self._gather_pieces(snapshot, line, options)
+        pieces = self._gather_pieces(snapshot, line, options, above)
         self._files[snapshot.uri] = _Files(key, pieces, line, line, now)
         return pieces
 
@@ -259,7 +272,10 @@ class ContextGatherer:
             return False
         return abs(line - held.anchor) > HOLD_LINES or now - held.asked >= PAUSE_S
 
-    def _gather_pieces(self, snapshot: Snapshot, line: int, options: CompletionOptions) -> tuple[Piece, ...]:
+    def _gather_pieces(
+        self, snapshot: Snapshot, line: int, options: CompletionOptions, above: int
+    ) -> tuple[Piece, ...]:
+        """``above``: lines of other cells that ``snapshot`` begins with."""
         self._cut_chunks()
         sources = options.context_sources
         asked = [source for source in FILE_SOURCES if source in sources]
@@ -276,7 +292,8 @@ class ContextGatherer:
                 others = [(other, self._workspaces.shown_path(other.uri)) for other in self._others(snapshot)]
                 found = self._tabs.pieces(snapshot, line, around, others)
             elif source == "recent" or source == "accepted":
-                found = self._chunks(snapshot, place, around, "recent" if source == "recent" else "accepted")
+                kind: Kind = "recent" if source == "recent" else "accepted"
+                found = self._chunks(snapshot, place, around, kind, above)
             new = [
                 piece
                 for piece in found
@@ -314,19 +331,19 @@ class ContextGatherer:
         path = self._workspaces.shown_path(snapshot.uri)
         return Source(snapshot.uri, path, snapshot.language_id, known[1])
 
-    def _chunks(self, snapshot: Snapshot, place: str, around: View, kind: Kind) -> list[Piece]:
+    def _chunks(self, snapshot: Snapshot, place: str, around: View, kind: Kind, above: int) -> list[Piece]:
         text = line_set(snapshot.lines[around.near_first : around.near_stop])
-        return [
-            Piece(
-                chunk.uri,
-                ContextFile(self._workspaces.shown_path(chunk.uri), chunk.text),
-                chunk.first,
-                chunk.stop,
-            )
-            for chunk in self._ring.chunks(place, kind, text)
-            # The window shows it already.
-            if not (chunk.uri == snapshot.uri and chunk.first < around.stop and around.first < chunk.stop)
-        ]
+        pieces: list[Piece] = []
+        for chunk in self._ring.chunks(place, kind, text):
+            own = chunk.uri == snapshot.uri
+            first, stop = (chunk.first + above, chunk.stop + above) if own else (chunk.first, chunk.stop)
+            # The window shows it already, and other cells of a notebook too.
+            shown = own and first < around.stop and around.first < stop
+            if shown or (not own and self.owner(chunk.uri) == self.owner(snapshot.uri)):
+                continue
+            file = ContextFile(self._workspaces.shown_path(chunk.uri), chunk.text)
+            pieces.append(Piece(chunk.uri, file, first, stop))
+        return pieces
 
     def _others(self, snapshot: Snapshot) -> list[Snapshot]:
         """Other open documents of the same workspace, those the user was in last first."""
@@ -335,7 +352,9 @@ class ContextGatherer:
         uris = [
             uri
             for uri in self._documents.uris
-            if uri != snapshot.uri and self._workspaces.place_of(uri) == place and not self._hidden(uri)
+            if self.owner(uri) != self.owner(snapshot.uri)
+            and self._workspaces.place_of(uri) == place
+            and not self._hidden(uri)
         ]
         uris.sort(key=lambda uri: (-latest.get(uri, -1), uri))
         return [self._documents.get(uri).snapshot() for uri in uris]
@@ -372,7 +391,8 @@ class ContextGatherer:
     def _note(self, uri: str, line: int) -> None:
         """The user is at a line; a place that they left for one far away is remembered."""
         latest = next(reversed(self._places), uri)
-        if latest != uri:
+        # A cell is shown with the other cells as it is, and one works on several at once.
+        if latest != uri and self.owner(latest) == latest:
             self._remember(latest, self._places[latest], "recent")
         before = self._places.pop(uri, line)
         if abs(before - line) > MOVED_LINES:

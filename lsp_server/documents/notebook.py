@@ -8,7 +8,7 @@ is left out, and one with the cursor in it sees only its like.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from lsp_server.context.secrets import RedactedLine
@@ -62,6 +62,8 @@ class Notebooks:
         self._cells: dict[str, list[Cell]] = {}
         self._owner: dict[str, str] = {}
         self._prose: dict[str, tuple[Snapshot, str, list[str]]] = {}
+        # The last text that was joined: for which cell and what around it, and the lines above that cell.
+        self._last: tuple[Snapshot, Hashable, Snapshot, int] | None = None
 
     def open(self, uri: str, cells: Sequence[Cell]) -> None:
         """Start to follow a notebook; opening an open one replaces it."""
@@ -100,14 +102,42 @@ class Notebooks:
         """The notebook of a cell; of any other document its own URI."""
         return self._owner.get(uri, uri)
 
+    def around(self, uri: str) -> Hashable:
+        """A version of the other cells around a cell and of their order; None for any other document."""
+        cells = self._cells.get(self._owner.get(uri, ""))
+        if cells is None:
+            return None
+        return tuple((cell, None if cell.uri == uri else self._state(cell.uri)) for cell in cells)
+
     def joined(self, snapshot: Snapshot, cursor: Point) -> tuple[Snapshot, Point]:
         """The text around a cell and the cursor in it; any other document as it is.
 
-        The result has the cell's URI and version. It is bounded, so it costs no more in a long notebook.
+        The result has the cell's URI and version, and is the same object until something changes. It is
+        bounded, so it costs no more in a long notebook.
         """
         cells = self._cells.get(self._owner.get(snapshot.uri, ""))
         if cells is None:
             return snapshot, cursor
+        around = self.around(snapshot.uri)
+        if self._last is None or self._last[0] is not snapshot or self._last[1] != around:
+            self._last = (snapshot, around, *self._join(snapshot, cells))
+        _, _, view, above = self._last
+        return view, Point(cursor.line + above, cursor.column)
+
+    def forget(self, uri: str) -> None:
+        """Drop what is kept of a cell's text, which was closed or must not be read any more."""
+        self._prose.pop(uri, None)
+        self._last = None
+
+    def _state(self, uri: str) -> tuple[str, int] | None:
+        try:
+            document = self._store.get(uri)
+        except Withheld:
+            return None
+        return document.language_id, document.version
+
+    def _join(self, snapshot: Snapshot, cells: Sequence[Cell]) -> tuple[Snapshot, int]:
+        """The text around a cell, and how many lines of it are above that cell."""
         at = next(number for number, cell in enumerate(cells) if cell.uri == snapshot.uri)
         language = _language(snapshot)
         above: list[str] = []
@@ -121,7 +151,7 @@ class Notebooks:
         lines = (*above, *own, *below)
         code = language if language in _MAGIC_LANGUAGES.values() else snapshot.language_id
         view = Snapshot(snapshot.uri, snapshot.version, code, lines, snapshot.eol)
-        return view, Point(cursor.line + len(above), cursor.column)
+        return view, len(above)
 
     def _near(self, cells: Sequence[Cell], language: str, reverse: bool = False) -> list[list[str]]:
         """Lines of the cells that go with ``language``, nearest first, each with its line ends; above the
@@ -171,7 +201,7 @@ class Notebooks:
 
     def _drop(self, uri: str) -> None:
         self._owner.pop(uri, None)
-        self._prose.pop(uri, None)
+        self.forget(uri)
 
 
 def _language(snapshot: Snapshot) -> str:

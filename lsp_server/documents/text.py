@@ -15,8 +15,8 @@ from lsp_server.context.secrets import (
     LONG_LINE,
     has_private_key,
     inside,
-    redact,
     redact_edited,
+    redact_lines,
     secrets_in,
 )
 from lsp_server.documents.line_index import Eol, dominant_eol, split_lines, strip_eol, to_lf
@@ -62,7 +62,7 @@ class Snapshot:
     @classmethod
     def of(cls, text: str, uri: str = "", version: int = 0, language_id: str = "") -> Snapshot:
         """A snapshot of a text that is in no store (a file read by the command line)."""
-        lines = tuple(map(redact, split_lines(join_surrogates(text))))
+        lines = tuple(redact_lines(split_lines(join_surrogates(text))))
         return cls(uri, version, language_id, lines, dominant_eol(lines))
 
     def line(self, number: int) -> str:
@@ -128,7 +128,9 @@ class Document:
         lines = split_lines(join_surrogates(text))
         # Some clients send the whole text at each key; a line that was there need not be looked at again.
         known = dict(zip(self._lines, self._safe, strict=True))
-        self._safe = [known.get(line) or redact(line) for line in lines]
+        new = [line for line in lines if line not in known]
+        known.update(zip(new, redact_lines(new), strict=True))
+        self._safe = [known[line] for line in lines]
         self._lines = lines
         self.size = sum(map(len, lines))
         self.secrets = sum(map(secrets_in, self._safe))
@@ -158,7 +160,7 @@ class Document:
             begin, stop = max(0, first.column - 1), last.column + 1
             safe = [redact_edited(merged, self._safe[top], begin, self._safe[last.line], stop)]
         else:
-            safe = list(map(redact, replacement))
+            safe = redact_lines(replacement)
         replaced = slice(top, last.line + 1)
         self.size += sum(map(len, replacement)) - sum(map(len, lines[replaced]))
         self.secrets += sum(map(secrets_in, safe)) - sum(map(secrets_in, self._safe[replaced]))

@@ -510,3 +510,7 @@ def test_usage() -> None:
     assert run("nonsense").returncode == 2
     assert run("lsp", "--tcp", "nonsense").returncode == 2
     assert run("lsp", "--threads", "0").returncode == 2
+    both = run("lsp", "--stdio", "--tcp", "127.0.0.1:0")
+    assert both.returncode == 2 and "--stdio and --tcp exclude each other" in both.stderr
+    many = run("lsp", "--threads", "1000")
+    assert many.returncode == 2 and "--threads must be a whole number from 1 to" in many.stderr

@@ -9,31 +9,27 @@ import pytest
 
 from inference.api import EngineConfig, GenerationRequest
 from inference.drafting import recycling
-from inference.drafting.base import NOTHING, Proposal
 from inference.drafting.recycling import RecyclingTable
 from inference.generation import Outcome
 from inference.runtime import Runtime, load_runtime
 
 
-def test_a_chain_follows_pairs_and_then_tokens() -> None:
+def test_pairs_and_tokens_are_known_by_what_came_last() -> None:
     table = RecyclingTable()
-    assert table.propose(1, 2, 5) == NOTHING
+    assert table.after_pair(1, 2) == table.after_token(2) == ()
     table.learn(1, [2, 3, 4], [3, 4, 5])
-    assert table.propose(1, 2, 5) == Proposal((3, 4, 5), 2, "recycling")
-    assert table.propose(9, 3, 2) == Proposal((4, 5), 1, "recycling"), (
-        "an unknown pair falls back on its last token"
-    )
+    assert table.after_pair(1, 2) == (3,) and table.after_pair(2, 3) == (4,)
+    assert table.after_pair(9, 3) == () and table.after_token(3) == (4,)
     table.learn(7, [3], [8])
-    assert table.propose(2, 3, 1).tokens == (4,), "the pair knows better"
-    assert table.propose(9, 3, 1).tokens == (8,), "the newest choice behind a token"
-    assert table.propose(1, 2, 0) == NOTHING
+    assert table.after_pair(2, 3) == (4,), "the pair knows better"
+    assert table.after_token(3) == (8, 4), "the newest choice behind a token comes first"
 
 
 def test_a_rejected_draft_teaches_too() -> None:
     table = RecyclingTable()
     table.learn(1, [2, 50], [3, 51])  # 50 was drafted behind 2, the model wanted 3
-    assert table.propose(1, 2, 1).tokens == (3,)
-    assert table.propose(2, 50, 1).tokens == (51,)
+    assert table.after_pair(1, 2) == (3,)
+    assert table.after_pair(2, 50) == (51,)
 
 
 def test_the_oldest_pairs_go(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +37,7 @@ def test_the_oldest_pairs_go(monkeypatch: pytest.MonkeyPatch) -> None:
     table = RecyclingTable()
     for token in range(5):
         table.learn(100, [token], [token + 10])
-    assert table.propose(100, 0, 1).match == 1 and table.propose(100, 4, 1).match == 2
+    assert table.after_pair(100, 0) == () and table.after_pair(100, 4) == (14,)
 
 
 def test_it_helps_and_changes_no_text(looping_model: Path, tiny_home: Path) -> None:
@@ -69,7 +65,7 @@ def test_it_is_forgotten_with_the_last_document(looping_model: Path, tiny_home: 
         runtime.run(request, lambda chunk: None, lambda: None)
 
     def knows() -> bool:
-        return bool(runtime.generator.recycling.propose(5, 9, 4).tokens)
+        return bool(runtime.generator.recycling.after_pair(5, 9))
 
     ask("a.py")
     ask("b.py")

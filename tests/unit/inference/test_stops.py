@@ -81,10 +81,10 @@ def test_strings_and_lines() -> None:
     assert _run(StopRules(max_lines=3), "a\nb") == ("a\nb", None)
 
 
-TEXT = st.text(alphabet="ab})(]\n '\"", max_size=40)
+TEXT = st.text(alphabet="ab})(]\n `'\"", max_size=40)
 # A suffix may begin with a rest of the line that says something, and then the text may well repeat it.
 SUFFIX = st.builds(str.__add__, st.sampled_from(["", "", "ababab", " ababab)"]), TEXT)
-OUTPUT = st.builds("".join, st.lists(st.sampled_from(["ababab", "ababab)", " "]) | TEXT, max_size=6))
+OUTPUT = st.builds("".join, st.lists(st.sampled_from(["ababab", "ababab)", " ", "'''"]) | TEXT, max_size=6))
 
 
 @given(
@@ -98,7 +98,12 @@ def test_settled_text_is_never_taken_back(
     suffix: str, output: str, step: int, strings: tuple[str, ...], indent: int | None
 ) -> None:
     rules = StopRules(
-        suffix=suffix, strings=strings, max_lines=4, min_indent=indent, first_line_scope=indent is None
+        suffix=suffix,
+        strings=strings,
+        max_lines=4,
+        min_indent=indent,
+        first_line_scope=indent is None,
+        text_marks=("`", "'''"),
     )
     checker = StopChecker(rules)
     settled = ""
@@ -146,7 +151,7 @@ def test_settled_text_is_never_taken_back_by_what_stands_below(
 
 @given(SUFFIX, OUTPUT, st.integers(1, 7))
 def test_pieces_do_not_matter(suffix: str, output: str, step: int) -> None:
-    rules = StopRules(suffix=suffix, strings=("ab",), first_line_scope=True)
+    rules = StopRules(suffix=suffix, strings=("ab",), first_line_scope=True, text_marks=("`", "'''"))
     checker = StopChecker(rules)
     reason = None
     for start in range(0, len(output), step):
@@ -185,3 +190,31 @@ def test_the_first_line_sets_the_scope(output: str, text: str | None, reason: Fi
 @pytest.mark.parametrize(("output", "indent", "text", "reason"), SCOPE_CASES)
 def test_scope(output: str, indent: int | None, text: str | None, reason: FinishReason | None) -> None:
     assert _run(StopRules(min_indent=indent), output) == (output if text is None else text, reason)
+
+
+_QUERY = 'q = """\nselect 1\n  from t\n""" + f("""a\n""")\n    x = 1\ny = 2'
+
+
+@pytest.mark.parametrize(
+    ("marks", "within", "output", "text", "reason"),
+    [
+        (('"""',), "", _QUERY, _QUERY[: -len("\ny = 2")], R.SCOPE),
+        ((), "", _QUERY, 'q = """', R.SCOPE),
+        (('"""',), '"""', 'a\nb\n"""\n    x = 1\ny', 'a\nb\n"""\n    x = 1', R.SCOPE),
+        (('"""',), "", 'x = \'"""\'\ny', 'x = \'"""\'', R.SCOPE),
+        (('"""',), "", 'x = """a\\"""\nb"""\n    c\nd', 'x = """a\\"""\nb"""\n    c', R.SCOPE),
+        (('"""',), "", 'x = """"""\ny', 'x = """"""', R.SCOPE),
+        (("`",), "", "x = `\n<b>\n`;\n    z();\n}\ny();", "x = `\n<b>\n`;\n    z();\n}", R.SCOPE),
+        (("`",), "", 'x = "`";\ny();', 'x = "`";', R.SCOPE),
+    ],
+)
+def test_indentation_in_a_string_of_several_lines_says_nothing(
+    marks: tuple[str, ...], within: str, output: str, text: str, reason: FinishReason
+) -> None:
+    assert _run(StopRules(min_indent=4, text_marks=marks, open_text=within), output) == (text, reason)
+
+
+def test_a_bracket_in_a_string_of_several_lines_closes_nothing() -> None:
+    rules = StopRules(suffix=")\n", text_marks=('"""',))
+    output = '"""\n:)\n""")'
+    assert _run(rules, output) == (output[:-1], R.SUFFIX)

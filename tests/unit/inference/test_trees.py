@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.drafting.base import DRAFT_LIMIT, Proposal
+from inference.drafting.base import DRAFT_LIMIT
 from inference.drafting.chances import MEMORY, SUFFIX, Chances, kind
 from inference.drafting.cost_curve import FIRST_GUESS, KNOTS, MAX_ROWS, CostCurve
 from inference.drafting.memory import DraftMemory
 from inference.drafting.planner import MARGIN, Planner
-from inference.drafting.tree import EMPTY, Tree, merge
+from inference.drafting.tree import EMPTY, Tree
 from inference.drafting.tree_drafter import TreeDrafter
 
 _PROBABILITY = st.floats(0.01, 1.0)
@@ -33,16 +33,30 @@ def check(tree: Tree) -> None:
 
 
 def _merged(chains: list[tuple[list[int], float]], limit: int = DRAFT_LIMIT) -> Tree:
-    return merge(((Proposal(tuple(tokens), 1, "suffix"), chance) for tokens, chance in chains), limit)
-
-
-@given(_CHAINS, st.integers(0, 40))
-def test_chains_become_a_trie(chains: list[tuple[list[int], float]], limit: int) -> None:
-    whole = _merged(chains, 1000)
-    check(whole)
-    paths = {tuple(tokens[:end]) for tokens, _ in chains for end in range(1, len(tokens) + 1)}
-    assert {whole.chain(node) for node in range(len(whole))} == paths
-    assert _merged(chains, limit) == whole.head(limit)
+    """One tree of several chains, each with the chance of one of its tokens."""
+    parents: list[int] = []
+    chances: list[float] = []
+    tokens: list[int] = []
+    known: dict[tuple[int, int], int] = {}
+    for chain, chance in chains:
+        node = -1
+        for token in chain:
+            parent, node = node, known.setdefault((node, token), len(tokens))
+            if node == len(tokens):
+                tokens.append(token)
+                parents.append(parent)
+                chances.append(chance)
+            chances[node] = max(chances[node], chance)
+    for node, parent in enumerate(parents):
+        chances[node] *= chances[parent] if parent >= 0 else 1.0
+    order = sorted(range(len(tokens)), key=lambda node: (-chances[node], node))[:limit]
+    place = {node: at for at, node in enumerate(order)}
+    return Tree(
+        tuple(tokens[node] for node in order),
+        tuple(place.get(parents[node], -1) for node in order),
+        tuple(chances[node] for node in order),
+        ("suffix",) * len(order),
+    )
 
 
 @given(_CHAINS, st.lists(st.integers(0, 3), min_size=40, max_size=40))
@@ -50,6 +64,7 @@ def test_the_taken_path_is_the_longest_agreement(
     chains: list[tuple[list[int], float]], choices: list[int]
 ) -> None:
     tree = _merged(chains)
+    check(tree)
     chosen = choices[: len(tree) + 1]
     path = tree.taken(chosen)
     for before, node in zip((-1, *path), path, strict=False):
@@ -57,13 +72,6 @@ def test_the_taken_path_is_the_longest_agreement(
     end = path[-1] if path else -1
     assert chosen[end + 1] not in {tree.tokens[child] for child in tree.children(end)}
     assert tree.chain(end) == tuple(tree.tokens[node] for node in path)
-
-
-def test_the_better_chance_of_a_shared_token_counts() -> None:
-    low, high = Proposal((1, 2), 3, "recycling"), Proposal((1, 3), 9, "suffix")
-    tree = merge([(low, 0.25), (high, 0.5)])
-    assert tree == Tree((1, 3, 2), (-1, 0, 0), (0.5, 0.25, 0.125), ("suffix", "suffix", "recycling"))
-    assert tree.children(0) == [1, 2] and tree.chain(2) == (1, 2)
 
 
 def _planner(relative: list[float]) -> Planner:

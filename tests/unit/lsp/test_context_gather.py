@@ -435,3 +435,43 @@ def test_an_empty_line_behind_the_last_statement_is_in_its_function(tmp_path: Pa
         assert [each.first for each in kept if each.verbatim] == enclosing, blanks
         # The function that the user is in is not shown as one that is complete.
         assert [each.first for each in kept if not each.verbatim] == ([1] if len(enclosing) == 2 else [1, 4])
+
+
+def test_chunks_of_a_cell_are_compared_with_the_window_by_the_lines_of_the_joined_text() -> None:
+    cell, text = "vscode-notebook-cell:/work/b.ipynb#1", long_file("cell")
+    editor = Editor()
+    editor.store.open(cell, 1, "python", text)
+    editor.gatherer.shown("item", cell, 200)
+    editor.gatherer.accepted("item")
+    options = CompletionOptions(context_sources=frozenset({"accepted"}), prompt_tokens=300)
+    own = editor.store.get(cell).snapshot()
+    above = tuple(f"above_{number} = {number}\n" for number in range(180))
+    joined = Snapshot(cell, 1, "python", (*above, *own.lines))
+    found = editor.gatherer.gather(joined, Point(200, 0), options, 20).files
+    assert len(found) == 1, "line 200 of the cell is 180 lines below the cursor"
+    editor.now += PAUSE_S
+    assert editor.gatherer.gather(joined, Point(379, 0), options, 199).files == ()
+
+
+def test_what_the_last_prompt_showed_is_unknown_once_the_rules_change(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(HELPERS)
+    editor = Editor(tmp_path)
+    uri = editor.open(tmp_path / "main.py", USER)
+    assert editor.gather(uri, 5).files and editor.gatherer.files_of(uri)
+    editor.gatherer.rules_changed()
+    assert editor.gatherer.files_of(uri) == ()
+
+
+def test_an_import_that_changes_in_place_is_shown_as_it_is(tmp_path: Path) -> None:
+    editor = Editor(tmp_path)
+    uri = editor.open(tmp_path / "main.py", "import os\n\n\ndef f():\n    x = 1\n    \n")
+
+    def imports() -> str:
+        return "".join(each.text for each in editor.gather(uri, 5, ["imports"]).prefix_lines)
+
+    assert imports() == "import os\n"
+    editor.type(uri, 5, 4, "y")
+    tree = editor.gatherer._trees[uri]._snapshot
+    assert imports() == "import os\n" and editor.gatherer._trees[uri]._snapshot is tree, "not parsed again"
+    editor.type(uri, 0, 9, "x")
+    assert imports() == "import osx\n"

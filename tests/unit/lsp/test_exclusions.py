@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp_server.context.exclusions import Exclusions, workspace_root
+from lsp_server.context.exclusions import Exclusions, names_secret, workspace_root
 from lsp_server.context.ignore_file import IgnorePatterns
 
 
@@ -32,6 +32,7 @@ from lsp_server.context.ignore_file import IgnorePatterns
         "terraform.tfvars",
         ".ssh/config",
         ".aws/config",
+        ".docker/config.json",
     ],
 )
 def test_secrets_are_excluded_everywhere(tmp_path: Path, name: str) -> None:
@@ -41,6 +42,30 @@ def test_secrets_are_excluded_everywhere(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["main.py", "environment.py", "keyboard.py", "monkey.py", "Makefile"])
 def test_ordinary_names_are_not(tmp_path: Path, name: str) -> None:
     assert not Exclusions().excludes(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("vscode-vfs://github/owner/repo/.env", True),
+        ("vscode-vfs://github/owner/repo/src/main.py", False),
+        ("vscode-remote://ssh-remote%2Bhost/home/u/.ssh/config", True),
+        ("ssh://secret.example.com/home/u/main.py", False),
+        ("scp://host//srv/%2Eenv.local", True),
+        ("untitled:.env", True),
+        ("untitled:C%3A%5Cwork%5Cprod.env", True),
+        ("untitled:Untitled-1", False),
+        ("git:/work/.env?%7B%22ref%22%3A%22HEAD%22%7D", True),
+        ("git:/work/a.py?/.env", False),
+        ("zipfile:///work/a.zip::conf/.env", True),
+        ("jar:file:///work/a.jar!/id_rsa", True),
+        ("FILE:///work/.env", True),
+        ("buffer", False),
+        (".env", True),
+    ],
+)
+def test_secrets_are_known_by_name_in_every_scheme(uri: str, expected: bool) -> None:
+    assert names_secret(uri) is expected
 
 
 def test_a_link_to_a_secret_is_a_secret(tmp_path: Path) -> None:

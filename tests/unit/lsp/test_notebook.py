@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -146,3 +147,62 @@ async def test_a_suggestion_in_a_cell_has_the_cells_places(server: DraftlineServ
 def test_an_excluded_notebook_has_no_cells(server: DraftlineServer) -> None:
     open_book(server, [("python", "x = 1")], "file:///work/credentials.ipynb")
     assert len(server.store) == 0
+
+
+async def test_a_suggestion_does_not_outlive_an_edit_in_another_cell(server: DraftlineServer) -> None:
+    engine = FakeEngine(answer=lambda prompt: "new" if "b = 2" in prompt else "old")
+    engine.start()
+    server.host._engine = engine
+    options = server.settings.completion_options()
+    open_book(server, [("python", "a = 1"), ("python", "x = "), ("python", "c = 3")])
+
+    async def asked() -> str:
+        answer = await server.completion.complete(cell(1), Point(0, 4), options)
+        assert answer.suggestion is not None
+        return answer.suggestion.text
+
+    assert await asked() == "old"
+    assert await asked() == "old" and len(engine.requests) == 1
+    edit = {"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 5}}}
+    change = [{"document": {"uri": cell(0), "version": 2}, "changes": [{**edit, "text": "b = 2"}]}]
+    change_book(server, {"textContent": change})
+    assert await asked() == "new" and len(engine.requests) == 2
+    change_book(server, {"data": [{"kind": 1, "document": cell(2)}]})
+    await asked()
+    assert len(engine.requests) == 3, "prose is shown in another way than code"
+
+
+def test_a_joined_text_is_the_same_object_until_a_cell_changes(server: DraftlineServer) -> None:
+    open_book(server, [("python", "a = 1"), ("python", "x = ")])
+    snapshot = server.store.get(cell(1)).snapshot()
+    first, _ = server.notebooks.joined(snapshot, Point(0, 0))
+    again, cursor = server.notebooks.joined(snapshot, Point(0, 3))
+    assert again is first and cursor == Point(2, 3)
+    server.change_document(cell(0), 2, [types.TextDocumentContentChangeWholeDocument("b = 2\nc = 3")])
+    changed, cursor = server.notebooks.joined(snapshot, Point(0, 3))
+    assert changed.lines == ("b = 2\n", "c = 3\n", "\n", "x = ") and cursor == Point(3, 3)
+    server.forget(cell(0))
+    assert server.notebooks._last is None
+
+
+async def test_cells_are_noted_by_their_own_lines_and_leave_the_ring_to_files(
+    server: DraftlineServer,
+) -> None:
+    engine = FakeEngine(answer="lue")
+    engine.start()
+    server.host._engine = engine
+    sources = frozenset({"recent", "accepted"})
+    options = replace(server.settings.completion_options(), context_sources=sources)
+    long = "".join(f"name_{number} = {number}\n" for number in range(80))
+    open_book(server, [("python", long), ("python", long + "x = "), ("python", "print(va")])
+    await server.completion.complete(cell(1), Point(80, 4), options)
+    assert server.context._places[cell(1)] == 80
+    known = server.context._ring.chunks(cell(1), "recent", frozenset())
+    server.context._noted.clear()
+    for _ in range(20):
+        await server.completion.complete(cell(2), Point(0, 8), options)
+        await server.completion.complete(cell(1), Point(80, 4), options)
+    assert server.context._noted == []
+    assert server.context._ring.chunks(cell(1), "recent", frozenset()) == known
+    await server.completion.complete(cell(1), Point(10, 4), options)
+    assert server.context._noted == [(cell(1), 80, "recent")]

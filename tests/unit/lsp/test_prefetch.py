@@ -152,3 +152,79 @@ def test_the_document_after_an_acceptance(
     assert "".join(then.snapshot.lines) == after
     assert then.snapshot.lines == Snapshot.of(after).lines
     assert then.cursor == at
+
+
+@pytest.mark.parametrize("closed", [True, False])
+async def test_a_document_that_is_closed_or_edited_after_an_acceptance_is_not_asked_for(closed: bool) -> None:
+    editor = _eager(Editor("x = ", _answers, free=True))
+    editor.service.prefetch.enabled = False
+    await editor.ask(0, 4)
+    editor.service.prefetch.enabled = True
+    editor.type(0, 4, "first")
+    if closed:
+        editor.service.closed(URI)
+        editor.store.close(URI)
+    else:
+        editor.type(0, 9, "!")
+    assert editor.service.prefetch._timer is not None
+    await asyncio.sleep(AFTER_ACCEPTANCE_SECONDS * 2)
+    assert editor.service.prefetch._timer is None
+    assert len(editor.engine.requests) == 1
+
+
+async def test_it_makes_way_before_a_request_waits_for_a_pause() -> None:
+    editor = _eager(Editor("x = ", _answers))
+    other = "file:///work/other.py"
+    editor.store.open(other, 1, "python", "y = ")
+    asked = editor.ask(0, 4)
+    await editor.settle()
+    await editor.write(5)
+    await asked
+    await editor.settle()
+    editor.service.debounce.edited(other)
+    waiting = editor.ask(0, 4, uri=other, debounce_ms=60_000)
+    assert await editor.stopped(editor.engine.generations[1])
+    assert len(editor.engine.generations) == 2 and not waiting.done()
+    waiting.cancel()
+
+
+async def test_one_that_ended_although_it_was_cancelled_is_not_remembered() -> None:
+    editor = _eager(Editor("x = ", _answers))
+    asked = editor.ask(0, 4)
+    await editor.settle()
+    await editor.write(5)
+    await asked
+    await editor.settle()
+    generation = editor.engine.generations[1]
+    generation.cancel = lambda: None  # type: ignore[method-assign]  # its last token is being written
+    editor.service.reset()
+    await editor.write(100)
+    assert generation.future.result().text == "second"
+    editor.service.prefetch.enabled = False
+    editor.type(0, 4, "first")
+    assert not (await editor.ask(0, 9)).cached
+    assert len(editor.engine.generations) == 3
+
+
+async def test_a_place_whose_prefetch_was_stopped_is_asked_for_again() -> None:
+    editor = _eager(Editor("x = ", _answers))
+    asked = editor.ask(0, 4)
+    await editor.settle()
+    await editor.write(5)
+    await asked
+    await editor.settle()
+    assert len(editor.engine.generations) == 2
+    editor.service.prefetch.cancel()
+    assert await editor.stopped(editor.engine.generations[1])
+    again = await editor.ask(0, 4)
+    await editor.settle()
+    assert again.cached and len(editor.engine.generations) == 3
+    editor.service.prefetch.cancel()
+
+
+async def test_it_is_asked_for_in_documents_that_want_it() -> None:
+    editor = _eager(Editor("x = ", _answers, free=True))
+    editor.service.prefetch.allowed = lambda uri: uri != URI
+    await editor.ask(0, 4)
+    await editor.settle()
+    assert len(editor.engine.requests) == 1

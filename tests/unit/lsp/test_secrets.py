@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import string
 import sysconfig
 from pathlib import Path
@@ -10,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from lsp_server.context import secrets
-from lsp_server.context.secrets import RedactedLine, has_private_key, redact, redact_edited, token_spans
+from lsp_server.context.secrets import (
+    RedactedLine,
+    has_private_key,
+    redact,
+    redact_edited,
+    redact_lines,
+    token_spans,
+)
 from lsp_server.documents.line_index import split_lines
 
 _LETTERS = string.ascii_letters
@@ -221,3 +229,31 @@ def test_an_edit_of_a_long_line_keeps_what_is_known_and_finds_what_is_new(
     assert max(searched) < 2000
     shorter = redact_edited(line[:100] + line[50_000:], before, 100, before, 50_000)
     assert isinstance(shorter, RedactedLine) and len(shorter.spans) == 1
+
+
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_many_lines_at_once_are_as_each_for_itself(token: str) -> None:
+    lines = ["x = 1\n", f"token = '{token}'\n", "\n", f'"{token}"\r\n', "KEY = 'a'\n", f"İ {token}"]
+    for some_lines in (lines, lines[:-1], [], ["\n"]):
+        assert redact_lines(some_lines) == list(map(redact, some_lines))
+    assert sum(line is not other for line, other in zip(lines, redact_lines(lines), strict=True)) > 1
+
+
+def test_only_lines_with_a_hint_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    monkeypatch.setattr(secrets, "redact", lambda line: searched.append(line) or line)
+    lines = [f"value_{number} = compute({number})\n" for number in range(1000)]
+    lines[500] = "PassWord = input()\n"
+    assert redact_lines(lines) == lines and searched == [lines[500]]
+
+
+def test_whatever_hints_at_a_secret_is_found_by_the_search_of_all_lines() -> None:
+    """The words of the pattern, each with its first choice of letters."""
+    words = [
+        re.sub(r"\[(.)[^]]*\]|\(\?:(\w+)[^)]*\)|\\", lambda match: match[1] or match[2] or "", word)
+        for word in re.split(r"\|(?![^(]*\))", secrets._HINT.pattern)
+    ]
+    assert len(words) > 30
+    for word in words:
+        assert secrets._HINT.search(word), word
+        assert any(hint in word.lower() for hint in secrets._HINTS), word

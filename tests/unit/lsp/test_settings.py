@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 import pytest
 
@@ -84,6 +85,7 @@ def test_all_keys() -> None:
         ("draft", 1, "one of none, ngram, auto"),
         ("threads", 0, "a whole number from 1"),
         ("threads", True, "a whole number"),
+        ("threads", 1000, f"from 1 to {4 * (os.cpu_count() or 1)} (4 for each core of this machine)"),
         ("maxLines", 1.5, "a whole number"),
         ("promptOrder", "smp", "one of spm, psm, line-in-middle, lines-in-middle"),
         ("temperature", "hot", "a number from 0 to 5"),

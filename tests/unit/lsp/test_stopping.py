@@ -36,3 +36,17 @@ def test_rules_can_be_left_out() -> None:
 def test_the_suffix_is_bounded() -> None:
     long = Snapshot.of("x\n" + "y" * 10_000)
     assert len(rules_at(long, Point(0, 1), CompletionOptions()).suffix) == STOP_SUFFIX_CHARS
+
+
+def test_the_string_that_the_cursor_stands_in() -> None:
+    text = 'def f():\n    """Say \\""" or\n\n    """\n    q = """\n'
+    snapshot = Snapshot.of(text, language_id="python")
+    found = [rules_at(snapshot, Point(line, 0), CompletionOptions()).open_text for line in range(6)]
+    assert found == ["", "", '"""', '"""', "", '"""']
+    assert rules_at(snapshot, Point(1, 9), CompletionOptions()).open_text == '"""'
+    assert rules_at(snapshot, Point(0, 0), CompletionOptions()).text_marks == ('"""', "'''")
+    script = Snapshot.of("a = `\n", language_id="typescriptreact")
+    assert rules_at(script, Point(1, 0), CompletionOptions()).open_text == "`"
+    off = CompletionOptions(filters_off=frozenset({"scope"}))
+    assert rules_at(snapshot, Point(2, 0), off).open_text == ""
+    assert rules_at(Snapshot.of(text, language_id="c"), Point(2, 0), CompletionOptions()).open_text == ""

@@ -351,3 +351,14 @@ async def test_candidates_can_be_cancelled_and_superseded(cancelled: bool) -> No
         assert (await asked).superseded
     await editor.settle()
     assert editor.engine.generations[1].stop is not None
+
+
+async def test_an_edit_supersedes_a_request_that_waits_for_a_pause() -> None:
+    editor = Editor("x = ", "value")
+    editor.type(0, 4, "v")
+    waiting = editor.ask(0, 5, debounce_ms=60_000)
+    await editor.settle()
+    assert not waiting.done()
+    editor.type(0, 5, "a")
+    assert (await waiting).superseded
+    assert editor.engine.requests == [] and not editor.service.busy
