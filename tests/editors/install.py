@@ -112,6 +112,7 @@ def system(program: str, *packages: str) -> str | None:
         try:
             if os.geteuid() != 0 or shutil.which("apt-get") is None:
                 raise NotHere(f"not on the PATH, and only root could install {' '.join(packages)}")
+            run("apt-get", "-q", "update")
             run("apt-get", "-q", "-y", "--no-install-recommends", "install", *packages, seconds=300)
             found = shutil.which(program)
         except NotHere as cause:

@@ -6,6 +6,7 @@ packages come from is what apt is configured with; only the release's name is re
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -62,10 +63,13 @@ class Packages:
             (directory / name).mkdir(parents=True, exist_ok=True)
         if not Path(KEYS).exists():
             raise NotHere("this is no Debian: its archive's keys are missing")
-        sources = run("apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages")
-        places = [line.split()[1] for line in sources.splitlines() if line.startswith("Debian ")]
+        places = _archives()
         if not places:
-            raise NotHere("apt has no list of Debian's packages: run `apt-get update`")
+            # A new machine has no lists yet.
+            run("apt-get", "-q", "update")
+            places = _archives()
+        if not places:
+            raise NotHere("apt is configured with no archive of Debian")
         (directory / "status").touch()
         (directory / "sources.list").write_text(f"deb [signed-by={KEYS}] {places[0]} {SUITE} main\n")
         options = {
@@ -89,6 +93,12 @@ class Packages:
             run("apt-get", "-q", *self._options, "download", *wanted, cwd=Path(archives))
             for archive in Path(archives).glob("*.deb"):
                 run("dpkg-deb", "-x", archive, root)
+
+
+def _archives() -> list[str]:
+    """Where apt takes Debian's packages from, as far as it has their lists."""
+    said = run("apt-get", "indextargets", "--format", "$(LABEL) $(REPO_URI)", "Created-By: Packages")
+    return [line.split()[1] for line in said.splitlines() if line.startswith("Debian ")]
 
 
 def neovim(packages: Packages, into: Path, patchelf: Path) -> Path:
@@ -136,8 +146,6 @@ def _launcher(path: Path, first: str, command: str) -> Path:
 
 def machine_can() -> None:
     """Raise `NotHere` where the packages could not run."""
-    import platform
-
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         raise NotHere("only Linux on x86-64 is prepared for")
     for program in ("apt-get", "dpkg-deb"):
