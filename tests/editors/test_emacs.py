@@ -24,7 +24,7 @@ ANSWER = "total = sum(prices)\n    return total"
 START = "def f(prices):\n    \n"
 WHOLE = "def f(prices):\n    total = sum(prices)\n    return total\n"
 BUFFER = "(buffer-substring-no-properties (point-min) (point-max))"
-READY = "(equal (car draftline--status) \"ready\")"
+READY = '(equal (car draftline--status) "ready")'
 REAL = (sys.executable, "-m", "lsp_server", "lsp")
 
 StartEmacs = Callable[..., Emacs]
@@ -72,7 +72,7 @@ def test_a_suggestion_is_shown_and_taken(emacs: StartEmacs) -> None:
     editor.until("(count-lines (point-min) (point-max))", 3)
     assert editor.text == WHOLE
     # The server was told which one it was.
-    ask = "(with-lsp-workspace (draftline--workspace) (lsp-request \"draftline/statistics\" nil))"
+    ask = '(with-lsp-workspace (draftline--workspace) (lsp-request "draftline/statistics" nil))'
     editor.until(f"(lsp-get (lsp-get {ask} :counts) :acceptedWhole)", 1)
 
 
@@ -103,7 +103,7 @@ def test_choosing_among_several(emacs: StartEmacs) -> None:
 
 
 def test_settings_reach_the_server(emacs: StartEmacs) -> None:
-    off = "(setq draftline-settings '(:disabledLanguages [\"python\"]))"
+    off = '(setq draftline-settings \'(:disabledLanguages ["python"]))'
     editor = emacs(START, FAKE_ANSWER=ANSWER, before=off)
     editor.keys("C-n", "C-e", "t")
     editor.until("(nth 2 draftline--status)", "disabled")

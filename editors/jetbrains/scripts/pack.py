@@ -1,6 +1,6 @@
 """Packs the LSP4IJ template as a zip: the same bytes from the same files, on any machine.
 
-    python3 editors/jetbrains/scripts/pack.py [OUT.zip]
+Usage: ``python3 editors/jetbrains/scripts/pack.py [OUT.zip]``
 """
 
 from __future__ import annotations
