@@ -63,7 +63,7 @@ class Installer:
         return self._packages
 
     def once(self, name: str, program: str, make: Callable[[Path], object]) -> Path | None:
-        """``program`` below ``base/name``; made elsewhere and moved, so that half of one is never kept."""
+        """``program`` below ``base/name``; complete only once it ran, so that half of one is never kept."""
         into = self.base / name
         started = time.monotonic()
         try:
