@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
+import subprocess
 import sys
+import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import pytest_asyncio
@@ -56,6 +60,28 @@ def test_settings_follow_their_schema() -> None:
         assert value == schema["properties"][key]["default"], key
     # Dotted keys become objects only so.
     assert read("template.json")["expandConfiguration"] is True
+
+
+def test_the_zip_is_the_folder_and_always_the_same(tmp_path: Path) -> None:
+    packer = TEMPLATE.parent / "scripts" / "pack.py"
+    made = []
+    for name in ("one.zip", "two.zip"):
+        subprocess.run([sys.executable, packer, tmp_path / name], check=True, capture_output=True)
+        made.append((tmp_path / name).read_bytes())
+    assert made[0] == made[1]
+    with zipfile.ZipFile(tmp_path / "one.zip") as archive:
+        assert archive.testzip() is None
+        packed = {name: archive.read(name) for name in archive.namelist()}
+        assert {entry.date_time for entry in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    assert packed == {f"draftline/{path.name}": path.read_bytes() for path in TEMPLATE.iterdir()}
+
+
+def test_the_guide_has_a_drawing_of_each_step() -> None:
+    guide = (TEMPLATE / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"\(\.\./pictures/([^)]+)\)", guide)
+    assert sorted(named) == sorted(path.name for path in (TEMPLATE.parent / "pictures").iterdir())
+    for name in named:
+        ElementTree.parse(TEMPLATE.parent / "pictures" / name)
 
 
 @pytest_asyncio.fixture
@@ -136,4 +162,28 @@ async def test_nothing_is_an_empty_list(ide: Open) -> None:
     client = await ide(answer="")
     client.open(URI, "x = \n")
     assert await ask(client, 0, 4) == []
+    assert await client.shutdown() == 0
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
+async def test_text_that_looks_like_a_snippet_stays_text(ide: Open) -> None:
+    # LSP4IJ writes the text of a snippet as it is, placeholders included: so none is ever sent.
+    client = await ide(answer="f'${1:name} $0'")
+    client.open(URI, "x = \n")
+    (item,) = await ask(client, 0, 4)
+    assert item["insertText"] == "f'${1:name} $0'"
+    assert await client.shutdown() == 0
+
+
+@pytest.mark.e2e
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
+async def test_acceptance_is_seen_without_a_command(ide: Open) -> None:
+    client = await ide(answer="sum(prices)")
+    client.open(URI, "prices = [1]\ntotal = \n")
+    (item,) = await ask(client, 1, 8)
+    client.change(URI, item["insertText"], (1, 8))
+    await ask(client, 1, 8 + len(item["insertText"]))
+    counts = (await client.request("draftline/statistics"))["counts"]
+    assert counts["acceptedWhole"] == 1
     assert await client.shutdown() == 0
