@@ -1,8 +1,8 @@
 """Types at a steady pace into VS Code with the real model, and looks at every frame.
 
-``python -m tests.editors.vscode_typing --characters 300 --per-second 12``. Each frame must show exactly what was
-typed up to some key, and a suggestion only if the server made it for that text. Reported is the time from a key
-to the frame that shows its character.
+``python -m tests.editors.vscode_typing --characters 300 --per-second 12``. Each frame must show exactly what
+was typed up to some key, and a suggestion only if the server made it for that text. Reported is the time from
+a key to the frame that shows its character.
 """
 
 from __future__ import annotations
@@ -139,7 +139,9 @@ def _judge(
         if seen.ghost:
             report.frames_with_suggestion += 1
             if not is_suggested(seen, known):
-                report.stale.append(repr(seen))
+                at = len(BEGIN.split("\n")) - 1
+                near = [item for item in known if item.line == len(seen.text) - 1]
+                report.stale.append(f"{seen.text[at:]} {seen.drawn[at:]} {seen.below}; made were {near}")
     report.ms = [round(at - key, 1) for at, key in zip(painted, pressed, strict=False)]
     if done != len(states) - 1:
         report.wrong.append(f"the end: {len(states) - 1 - done} characters are missing")

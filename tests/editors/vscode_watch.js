@@ -3,6 +3,20 @@
   const plain = (text) => text.replace(/\u00a0/g, ' ').replace(/[\u200b-\u200d]/g, '');
   const all = (root, selector) => [...root.querySelectorAll(selector)];
 
+  // Behind a suggestion of several lines the rest of the document's line is hidden; it is drawn behind the last one.
+  const HIDDEN = '.ghost-text-hidden';
+  const GHOST = `[class*="ghost-text"]:not(${HIDDEN})`;
+  const without = (node, selector) => {
+    if (node.querySelector(selector) === null) {
+      return plain(node.textContent);
+    }
+    const copy = node.cloneNode(true);
+    for (const part of all(copy, selector)) {
+      part.remove();
+    }
+    return plain(copy.textContent);
+  };
+
   // Lines of the document as they are drawn: `text` is the document's own, `drawn` has the suggestion in it.
   // `below` are the lines of the suggestion that stand between those of the document.
   const look = () => {
@@ -15,18 +29,7 @@
     const lines = all(editor, '.view-lines .view-line')
       .filter((node) => !ofSuggestion(node))
       .sort((one, other) => top(one) - top(other))
-      .map((node) => {
-        const drawn = plain(node.textContent);
-        const ghosts = all(node, '[class*="ghost-text"]');
-        if (ghosts.length === 0) {
-          return { text: drawn, drawn };
-        }
-        const copy = node.cloneNode(true);
-        for (const ghost of all(copy, '[class*="ghost-text"]')) {
-          ghost.remove();
-        }
-        return { text: plain(copy.textContent), drawn };
-      });
+      .map((node) => ({ text: without(node, GHOST), drawn: without(node, HIDDEN) }));
     const below = all(editor, '.suggest-preview-text .view-line').map((node) => plain(node.textContent));
     return { lines, below };
   };
