@@ -41,6 +41,7 @@ def average(prices):
 EDITED = SHOP.replace(
     "    s = 0\n    for p in prices:\n        s = s + p\n    return s\n", "    return sum(prices)\n"
 )
+NO_LENS = "() => !document.querySelector('.codelens-decoration a')"
 LAST = len(SHOP.split("\n")) - 1
 
 
@@ -111,13 +112,14 @@ def _edit_rejected_and_accepted(page: Page) -> None:
     assert "\n".join(page.look().text) == SHOP, "nothing is applied unasked"
     _picture(page, "edit")
     page.press("Escape")
-    page.until("() => !document.querySelector('.codelens-decoration a')")
+    page.until(NO_LENS)
     page.until_text(SHOP)
     _ask_for_edit(page)
     page.press("Control+Enter")
     page.until_text(EDITED)
     page.press("Control+z")
     page.until_text(SHOP)
+    page.until(NO_LENS)
 
 
 def _ask_for_edit(page: Page) -> None:
