@@ -1,9 +1,4 @@
-"""The extension in a real VS Code: its web server, a headless Chromium, tests inside the extension host.
-
-Variables name the programs: DRAFTLINE_VSCODE_SERVER is VS Code's ``out/server-main.js`` (of code-server or a
-server build), DRAFTLINE_VSCODE_NODE the Node it runs on (else ``node``), DRAFTLINE_CHROMIUM the browser
-(else ``chromium``). The extension's own packages must be there: ``npm ci`` in editors/vscode.
-"""
+"""The extension in a real VS Code: its web server, a headless Chromium, tests inside the extension host."""
 
 from __future__ import annotations
 
@@ -12,52 +7,23 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.parse
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-EXTENSION = ROOT / "editors" / "vscode"
-SERVER = os.environ.get("DRAFTLINE_VSCODE_SERVER", "")
-NODE = shutil.which(os.environ.get("DRAFTLINE_VSCODE_NODE", "node"))
-CHROMIUM = shutil.which(os.environ.get("DRAFTLINE_CHROMIUM", "chromium"))
+from tests.editors.vscode import CHROMIUM, EXTENSION, NODE, QUIET, ROOT, VSCode, missing
+
 TEXT = "def total(prices):\n    s = 0\n    for p in prices:\n        s = s + p\n    return s\n"
-USER_SETTINGS = {
-    "editor.inlineSuggest.enabled": True,
-    "editor.quickSuggestions": {"other": "off", "comments": "off", "strings": "off"},
-    "workbench.startupEditor": "none",
-    "chat.disableAIFeatures": True,
-    "telemetry.telemetryLevel": "off",
-    "update.mode": "none",
-    "extensions.autoCheckUpdates": False,
-}
-QUIET = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-)
 SECONDS = 150
 
 pytestmark = [
     pytest.mark.editor,
     pytest.mark.timeout(400),
-    pytest.mark.skipif(not SERVER, reason="no VS Code: DRAFTLINE_VSCODE_SERVER does not name server-main.js"),
-    pytest.mark.skipif(CHROMIUM is None, reason="no browser: put chromium on the PATH or name it"),
-    pytest.mark.skipif(NODE is None, reason="no Node: put node on the PATH or name it"),
-    pytest.mark.skipif(not (EXTENSION / "node_modules").is_dir(), reason="run `npm ci` in editors/vscode"),
+    pytest.mark.skipif(bool(missing()), reason=missing() or "all is there"),
 ]
 
 Scenario = Callable[..., str]
@@ -69,24 +35,6 @@ def built() -> None:
     node = shutil.which("node") or NODE
     assert node is not None
     subprocess.run([node, "scripts/build.mjs", "--tests"], cwd=EXTENSION, check=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _answers(port: int, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end:
-        assert process.poll() is None, "VS Code's server ended"
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/version", timeout=5).read()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError("VS Code's server does not answer")
 
 
 @pytest.fixture
@@ -103,58 +51,32 @@ def play(built: None, tmp_path: Path) -> Scenario:
         result = tmp_path / "result"
         plan = {"scenario": scenario, "result": str(result), "program": str(program)}
         (workspace / ".draftline-test.json").write_text(json.dumps(plan))
-        # A window of a remote host takes settings of the machine's scope from that machine's own file.
-        own = {"draftline.path": str(program)} if found else {}
-        for kind, values in {"User": USER_SETTINGS, "Machine": own}.items():
-            file = tmp_path / "data" / "data" / kind / "settings.json"
-            file.parent.mkdir(parents=True)
-            file.write_text(json.dumps(values))
-        port = _free_port()
-        assert NODE is not None and CHROMIUM is not None
-        env = {
-            **os.environ,
-            "DRAFTLINE_HOME": str(tmp_path / "home"),
-            "PATH": "/usr/bin:/bin",
-            **{f"FAKE_{name.upper()}": value for name, value in fake.items()},
-        }
-        server = [NODE, SERVER, "--host", "127.0.0.1", "--port", str(port), "--without-connection-token"]
-        server += ["--accept-server-license-terms", "--telemetry-level", "off", "--disable-workspace-trust"]
-        server += ["--disable-getting-started-override", "--server-data-dir", str(tmp_path / "data")]
-        server += ["--extensions-dir", str(tmp_path / "extensions"), "--enable-smoke-test-driver"]
-        remote = f"vscode-remote://127.0.0.1:{port}{EXTENSION}"
-        payload = [
-            ["extensionDevelopmentPath", remote],
-            ["extensionTestsPath", f"{remote}/out/host/index.js"],
-        ]
-        query = urllib.parse.urlencode({"folder": str(workspace), "payload": json.dumps(payload)})
-        log = (tmp_path / "server.log").open("wb")
+        env = {"DRAFTLINE_HOME": str(tmp_path / "home")}
+        env |= {f"FAKE_{name.upper()}": value for name, value in fake.items()}
+        code = VSCode(tmp_path, machine={"draftline.path": str(program)} if found else {}, **env)
         browser: subprocess.Popen[bytes] | None = None
-        # Both start processes of their own, so each is the leader of a group that is ended as a whole.
-        vscode = subprocess.Popen(server, env=env, stdout=log, stderr=log, start_new_session=True)
         try:
-            _answers(port, vscode)
-            profile = f"--user-data-dir={tmp_path / 'profile'}"
-            page = [
-                CHROMIUM,
-                *QUIET,
-                profile,
-                "--remote-debugging-port=0",
-                f"http://127.0.0.1:{port}/?{query}",
+            code.start()
+            payload = [
+                ["extensionDevelopmentPath", code.remote(EXTENSION)],
+                ["extensionTestsPath", code.remote(EXTENSION / "out" / "host" / "index.js")],
             ]
-            browser = subprocess.Popen(page, stdout=log, stderr=log, start_new_session=True)
+            assert CHROMIUM is not None
+            page = [CHROMIUM, "--headless=new", *QUIET, f"--user-data-dir={tmp_path / 'profile'}"]
+            page += ["--remote-debugging-port=0", code.page(workspace, payload)]
+            quiet = subprocess.DEVNULL
+            # It starts processes of its own, so it leads a group that is ended as a whole.
+            browser = subprocess.Popen(page, stdout=quiet, stderr=quiet, start_new_session=True)
             end = time.monotonic() + SECONDS
             while time.monotonic() < end and not result.exists():
-                assert vscode.poll() is None and browser.poll() is None, (tmp_path / "server.log").read_text()
+                assert code.running and browser.poll() is None, code.log()
                 time.sleep(0.2)
-            if not result.exists():
-                return f"no result: {(tmp_path / 'server.log').read_text()[-3000:]}"
-            return result.read_text()
+            return result.read_text() if result.exists() else f"no result: {code.log()}"
         finally:
-            for process in (browser, vscode):
-                if process is not None:
-                    os.killpg(process.pid, signal.SIGKILL)
-                    process.wait()
-            log.close()
+            if browser is not None:
+                os.killpg(browser.pid, signal.SIGKILL)
+                browser.wait()
+            code.close()
 
     return run
 

@@ -4,6 +4,7 @@ import * as vscode from 'vscode';
 import { type LanguageClient, ProgressType } from 'vscode-languageclient/node';
 
 import { applied, type EditAnswer, type Hunk, joined, marks, type Progress } from './editHunks';
+import { EditLenses } from './editLenses';
 import type { Server } from './server';
 
 const PENDING = 'draftline.editPending';
@@ -29,6 +30,7 @@ export class EditSelection implements vscode.Disposable, vscode.TextDocumentCont
       margin: '0 0 0 2ch',
     },
   });
+  private readonly lenses = new EditLenses();
   private pending: Pending | undefined;
   private asking: vscode.CancellationTokenSource | undefined;
   private previewText = '';
@@ -42,6 +44,7 @@ export class EditSelection implements vscode.Disposable, vscode.TextDocumentCont
     this.disposables = [
       this.removed,
       this.added,
+      this.lenses,
       vscode.workspace.registerTextDocumentContentProvider(PREVIEW_SCHEME, this),
       vscode.workspace.onDidChangeTextDocument((event) => {
         if (event.contentChanges.length > 0 && event.document === this.pending?.editor.document) {
@@ -104,7 +107,9 @@ export class EditSelection implements vscode.Disposable, vscode.TextDocumentCont
     this.pending = { editor, version, answer, client };
     this.draw(editor, answer.hunks);
     await vscode.commands.executeCommand('setContext', PENDING, true);
-    if (given === undefined) {
+    if (EditLenses.seen(document)) {
+      this.lenses.show(document, answer.hunks[0]?.startLine ?? range.start.line, words(answer));
+    } else if (given === undefined) {
       void this.offer(answer);
     }
   }
@@ -177,10 +182,8 @@ export class EditSelection implements vscode.Disposable, vscode.TextDocumentCont
 
   private async offer(answer: EditAnswer): Promise<void> {
     const [accept, diff, reject] = ['Accept', 'Show Diff', 'Reject'];
-    const doubtful = answer.flags.length > 0;
-    const words = `Draftline: ${answer.summary}${doubtful ? ` Doubtful: ${answer.message}.` : ''}`;
-    const show = doubtful ? vscode.window.showWarningMessage : vscode.window.showInformationMessage;
-    const chosen = await show(words, accept, diff, reject);
+    const show = answer.flags.length > 0 ? vscode.window.showWarningMessage : vscode.window.showInformationMessage;
+    const chosen = await show(`Draftline: ${words(answer)}`, accept, diff, reject);
     if (this.pending?.answer !== answer) {
       return;
     }
@@ -194,7 +197,8 @@ export class EditSelection implements vscode.Disposable, vscode.TextDocumentCont
     }
   }
 
-  private async showDiff(): Promise<void> {
+  /** Opens the file and what it would be beside each other. */
+  async showDiff(): Promise<void> {
     const { pending } = this;
     if (pending === undefined) {
       return;
@@ -230,8 +234,13 @@ export class EditSelection implements vscode.Disposable, vscode.TextDocumentCont
       editor.setDecorations(this.added, []);
     }
     this.pending = undefined;
+    this.lenses.clear();
     void vscode.commands.executeCommand('setContext', PENDING, false);
   }
+}
+
+function words(answer: EditAnswer): string {
+  return answer.flags.length > 0 ? `${answer.summary} Doubtful: ${answer.message}.` : answer.summary;
 }
 
 /** The lines that a selection touches; one that ends at the begin of a line does not touch that line. */

@@ -67,6 +67,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     command('editSelection', (given?: unknown) => edits.run(typeof given === 'string' ? given : undefined)),
     command('acceptEdit', () => edits.accept()),
     command('rejectEdit', () => edits.reject()),
+    command('showEditDiff', () => edits.showDiff()),
     command('selectModel', () => selectModel(server)),
     command('fetchModel', () => fetchModel(server)),
     command('showStatistics', showStatistics),

@@ -1,0 +1,112 @@
+"""What a recorded server suggested, and whether what an editor shows is one of those suggestions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.editors.vscode_page import Shown
+
+# Closed by the editor when the bracket or quote was typed.
+_CLOSERS = ")]}\"'"
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """One item of an answer: ``text`` takes the place of what stood behind ``head`` in line ``line``."""
+
+    line: int
+    head: str
+    text: str
+
+
+def messages(log: Path) -> list[dict[str, Any]]:
+    """What recorded_server.py has written so far."""
+    if not log.exists():
+        return []
+    whole = log.read_text(encoding="utf-8").rpartition("\n")[0]
+    return [json.loads(line) for line in whole.split("\n") if line]
+
+
+def suggested(log: Path) -> list[Suggested]:
+    """All items of all answers. Documents of ASCII, since columns are taken for characters."""
+    documents: dict[str, str] = {}
+    asked: dict[object, tuple[dict[str, Any], str]] = {}
+    found: list[Suggested] = []
+    for entry in messages(log):
+        message = entry["message"]
+        method, params = message.get("method"), message.get("params")
+        if entry["from"] == "server":
+            if "result" in message and message["id"] in asked:
+                request, text = asked.pop(message["id"])
+                found += [_item(item, request, text) for item in items_of(message["result"])]
+        elif method == "textDocument/didOpen":
+            documents[params["textDocument"]["uri"]] = params["textDocument"]["text"]
+        elif method == "textDocument/didChange":
+            uri = params["textDocument"]["uri"]
+            for change in params["contentChanges"]:
+                documents[uri] = _changed(documents[uri], change)
+        elif method == "textDocument/inlineCompletion":
+            asked[message["id"]] = (params, documents[params["textDocument"]["uri"]])
+    return found
+
+
+def answers(log: Path) -> list[list[dict[str, Any]]]:
+    """The items of each answer to a request for suggestions, but of those that a newer one replaced."""
+    asked: set[object] = set()
+    found: list[list[dict[str, Any]]] = []
+    for entry in messages(log):
+        message = entry["message"]
+        if message.get("method") == "textDocument/inlineCompletion":
+            asked.add(message["id"])
+        elif entry["from"] == "server" and message.get("result") is not None and message.get("id") in asked:
+            found.append(items_of(message["result"]))
+    return found
+
+
+def items_of(result: Any) -> list[dict[str, Any]]:
+    """The items of an answer, whatever its form."""
+    return list(result["items"] if isinstance(result, dict) else result or [])
+
+
+def is_suggested(seen: Shown, known: Iterable[Suggested]) -> bool:
+    """Whether the suggestion in ``seen`` is one that was made, for the text that ``seen`` shows.
+
+    The line with the suggestion in it must be the line that its acceptance leaves, and what is in the
+    document of it must be its beginning.
+    """
+    for item in known:
+        if item.line >= len(seen.drawn):
+            continue
+        first, *others = item.text.split("\n")
+        accepted = item.head + first
+        drawn, text = seen.drawn[item.line], seen.text[item.line]
+        if not drawn.startswith(accepted) or drawn[len(accepted) :].strip(_CLOSERS):
+            continue
+        elsewhere = [n for n in range(len(seen.text)) if seen.text[n] != seen.drawn[n] and n != item.line]
+        typed = text.rstrip(_CLOSERS)
+        along = len(typed) >= len(item.head.rstrip(_CLOSERS)) and accepted.startswith(typed)
+        if along and not elsewhere and seen.below == others[: len(seen.below)]:
+            return True
+    return False
+
+
+def _item(item: dict[str, Any], request: dict[str, Any], text: str) -> Suggested:
+    at = request["position"]
+    start = item["range"]["start"] if item.get("range") else at
+    return Suggested(start["line"], text.split("\n")[start["line"]][: start["character"]], item["insertText"])
+
+
+def _changed(text: str, change: dict[str, Any]) -> str:
+    if "range" not in change:
+        return str(change["text"])
+    lines = text.split("\n")
+
+    def offset(point: dict[str, int]) -> int:
+        return sum(len(line) + 1 for line in lines[: point["line"]]) + point["character"]
+
+    start, end = offset(change["range"]["start"]), offset(change["range"]["end"])
+    return f"{text[:start]}{change['text']}{text[end:]}"
