@@ -78,8 +78,8 @@ def test_bits_are_the_same_whatever_the_path(
     # The comparison means something only if all of this happened.
     assert sum(r["drafted"] for r in fresh) == 0
     assert all(r["cached_tokens"] == 0 for r in fresh)
-    assert sum(r["accepted"] for r in edited) > 8 * len(cases)
-    assert sum(r["drafted"] - r["accepted"] for r in edited) > 8 * len(cases)
+    assert sum(r["accepted"] for r in edited) > (100 if tiles else 8 * len(cases))
+    assert sum(r["drafted"] - r["accepted"] for r in edited) > (100 if tiles else 8 * len(cases))
     assert sum(r["cached_tokens"] > 0 for r in edited) == len(cases)
     assert max(r["prompt_tokens"] for r in fresh) > 1024
     assert sum(r["forwards"] for r in edited) < sum(r["forwards"] for r in fresh)
