@@ -88,7 +88,7 @@ def test_accept_by_words_and_lines(neovim: StartNeovim) -> None:
 
 
 def test_tab_falls_through(neovim: StartNeovim) -> None:
-    editor = neovim("", FAKE_ANSWER="", name="main.txt")
+    editor = neovim("", server=SCRIPTED, options="automatic = false", name="main.txt")
     editor.keys("i<Tab>x")
     editor.until("vim.api.nvim_get_current_line()", "\tx")
 
@@ -104,7 +104,7 @@ def test_tab_falls_through(neovim: StartNeovim) -> None:
     ],
 )
 def test_tab_falls_through_to_what_it_did_before(neovim: StartNeovim, mapping: str) -> None:
-    editor = neovim("", FAKE_ANSWER="", before=mapping)
+    editor = neovim("", server=SCRIPTED, options="automatic = false", before=mapping)
     editor.keys("i<Tab>x")
     editor.until("vim.api.nvim_get_current_line()", "plainx")
 
