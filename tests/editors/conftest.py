@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,10 @@ _ROOT = str(Path(__file__).parents[2])
 if _ROOT not in sys.path:
     sys.path.insert(0, _ROOT)
 
-from tests.editors.neovim import ROOT, Neovim, binaries  # noqa: E402
+from tests.editors.neovim import ROOT, Neovim, Talk, binaries  # noqa: E402
+from tests.editors.neovim_terminal import TerminalNeovim  # noqa: E402
 
-StartNeovim = Callable[..., Neovim]
+StartNeovim = Callable[..., Any]
 
 _FOUND = binaries()
 FAKE = (sys.executable, str(ROOT / "tests" / "e2e" / "fake_server.py"), "lsp")
@@ -41,8 +43,11 @@ def _version(binary: str) -> str:
 
 @pytest.fixture
 def neovim(nvim_binary: str, tmp_path: Path) -> Iterator[StartNeovim]:
-    """Starts Neovims with the plugin: ``neovim("text", server=FAKE, options="…", FAKE_ANSWER="…")``."""
-    running: list[Neovim] = []
+    """Starts Neovims with the plugin: ``neovim("text", server=FAKE, options="…", FAKE_ANSWER="…")``.
+
+    They are ``Neovim``, or with ``screen=True`` ``TerminalNeovim``.
+    """
+    running: list[Talk] = []
 
     def start(
         text: str = "",
@@ -52,16 +57,18 @@ def neovim(nvim_binary: str, tmp_path: Path) -> Iterator[StartNeovim]:
         before: str = "",
         name: str = "main.py",
         ready: bool = True,
+        screen: bool = False,
         **env: str,
-    ) -> Neovim:
+    ) -> Talk:
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
         cmd = "" if server is None else f"cmd = {_lua_list(server)}, "
         init = f"{before}\nrequire('draftline').setup({{ {cmd}{options} }})\n"
-        editor = Neovim(nvim_binary, tmp_path, init, (file,), env)
+        kind = TerminalNeovim if screen else Neovim
+        editor = kind(nvim_binary, tmp_path, init, (file,), env)
         running.append(editor)
         if ready:
-            editor.until("require('draftline').status_info().kind", "ready")
+            editor.until("require('draftline').status_info().kind", "ready", 60)
         return editor
 
     yield start

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
-import time
+import signal
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,6 +39,12 @@ def accepted(editor: Neovim) -> int:
     )
     counts: dict[str, int] = editor.until("_G.counts")
     return counts.get("acceptedWhole", 0)
+
+
+def quiet(editor: Neovim) -> None:
+    """The editor asks for nothing and shows nothing."""
+    editor.until("require('draftline.suggest').idle()")
+    editor.ghost(None)
 
 
 def test_accept_all_and_undo(neovim: StartNeovim) -> None:
@@ -78,7 +88,7 @@ def test_accept_by_words_and_lines(neovim: StartNeovim) -> None:
 
 
 def test_tab_falls_through(neovim: StartNeovim) -> None:
-    editor = neovim("", FAKE_ANSWER="", name="main.txt")
+    editor = neovim("", server=SCRIPTED, options="automatic = false", name="main.txt")
     editor.keys("i<Tab>x")
     editor.until("vim.api.nvim_get_current_line()", "\tx")
 
@@ -94,7 +104,7 @@ def test_tab_falls_through(neovim: StartNeovim) -> None:
     ],
 )
 def test_tab_falls_through_to_what_it_did_before(neovim: StartNeovim, mapping: str) -> None:
-    editor = neovim("", FAKE_ANSWER="", before=mapping)
+    editor = neovim("", server=SCRIPTED, options="automatic = false", before=mapping)
     editor.keys("i<Tab>x")
     editor.until("vim.api.nvim_get_current_line()", "plainx")
 
@@ -143,9 +153,9 @@ def test_dismiss(neovim: StartNeovim) -> None:
     editor = opened(neovim)
     editor.keys("<C-]>")
     editor.ghost(None)
+    # The second one falls through to what Neovim does with it: nothing.
     editor.keys("<C-]>")
-    time.sleep(0.3)
-    editor.ghost(None)
+    quiet(editor)
     assert editor.text == START.rstrip("\n")
     editor.keys("t")
     editor.ghost(ANSWER[1:])
@@ -157,13 +167,13 @@ def test_toggle_and_one_buffer(neovim: StartNeovim) -> None:
     editor.ghost(None)
     assert editor.lua("require('draftline').status()") == "Draftline off"
     editor.keys("t")
-    time.sleep(0.3)
-    editor.ghost(None)
+    editor.until("vim.api.nvim_get_current_line()", "    t")
+    quiet(editor)
     editor.keys("<BS><Cmd>Draftline enable<CR>")
     editor.ghost(ANSWER)
     editor.keys("<Esc><Cmd>let b:draftline = v:false<CR>A")
-    time.sleep(0.3)
-    editor.ghost(None)
+    editor.until("vim.api.nvim_get_mode().mode", "i")
+    quiet(editor)
 
 
 def test_characters_of_several_bytes(neovim: StartNeovim) -> None:
@@ -253,8 +263,8 @@ def test_choosing_among_several(neovim: StartNeovim) -> None:
 def test_asking_by_hand_only(neovim: StartNeovim) -> None:
     editor = neovim(START, FAKE_ANSWER=ANSWER, options="automatic = false")
     editor.keys("2GA")
-    time.sleep(0.3)
-    editor.ghost(None)
+    editor.until("vim.api.nvim_get_mode().mode", "i")
+    quiet(editor)
     editor.keys("<M-]>")
     editor.ghost(ANSWER)
 
@@ -271,7 +281,7 @@ def test_menus_come_first(neovim: StartNeovim) -> None:
 
 
 def test_progress_of_loading_and_failure(neovim: StartNeovim) -> None:
-    editor = neovim(START, ready=False, FAKE_LOAD_SECONDS="4", FAKE_ANSWER=ANSWER)
+    editor = neovim(START, ready=False, FAKE_LOAD_SECONDS="1.5", FAKE_ANSWER=ANSWER)
     editor.until("require('draftline').status():match('^Draftline %d+%%$')")
     editor.keys("2GA")
     # What was asked too early is asked again.
@@ -338,6 +348,114 @@ def test_commands(neovim: StartNeovim) -> None:
     editor.keys("<Esc><Cmd>Draftline statistics<CR>")
     editor.until("vim.api.nvim_get_current_line():find('Draftline')")
     assert "counts" in editor.text
+
+
+def kill_server(editor: Neovim) -> int:
+    """As if it had crashed; its number."""
+    pid: int = editor.run("local list = vim.api.nvim_get_proc_children(vim.fn.getpid()) return list[1]")
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+# Neovim tells of the end of a server too.
+OURS = "vim.tbl_filter(function(text) return vim.startswith(text, 'Draftline: ') end, _G.messages)"
+
+
+SHOWN = f"(_G.ghost()) == [[{ANSWER}]]"
+DISABLED = "(_G.ghost()) == nil and require('draftline').status_info().reason == 'disabled'"
+
+
+def asked_until(editor: Neovim, keys: str, condition: str) -> None:
+    """Ask by these keys until this holds: settings reach the server in their own time."""
+    for _ in range(20):
+        editor.keys(keys)
+        with contextlib.suppress(AssertionError):
+            editor.until(condition, seconds=1)
+            return
+    raise AssertionError(f"never: {condition}; the suggestion is {editor.lua('(_G.ghost())')!r}")
+
+
+def test_a_crashed_server_is_started_again(neovim: StartNeovim) -> None:
+    editor = opened(neovim)
+    first = kill_server(editor)
+    # What the server said about the text went with it.
+    editor.ghost(None)
+    assert "signal 9. It is started again" in editor.until(f"({OURS})[1]")
+    editor.until("require('draftline').status_info().kind", "ready")
+    assert editor.lua("vim.api.nvim_get_proc_children(vim.fn.getpid())[1]") != first
+    editor.ghost(ANSWER)
+    editor.keys("<Tab>")
+    editor.until("vim.api.nvim_buf_line_count(0)", 3)
+    assert editor.text == WHOLE.rstrip("\n")
+
+
+def test_a_server_that_crashes_again_and_again_is_left_alone(neovim: StartNeovim) -> None:
+    editor = neovim("abc\n", server=SCRIPTED)
+    for crash in range(1, 5):
+        editor.until("require('draftline').status_info().kind", "ready")
+        kill_server(editor)
+        editor.until(f"#{OURS} == {crash}")
+    info = editor.until(
+        "require('draftline').status_info().kind == 'error' and require('draftline').status_info()"
+    )
+    assert "signal 9" in info["message"] and ":Draftline restart" in info["next_step"]
+    assert ":Draftline restart" in editor.lua(f"({OURS})[4]")
+    editor.keys("<Cmd>Draftline restart<CR>A")
+    editor.ghost("<abc>")
+
+
+def test_a_server_that_never_worked_is_not_tried_again(neovim: StartNeovim) -> None:
+    editor = neovim(START, server=(sys.executable, "-c", "raise SystemExit(3)"), ready=False)
+    info = editor.until(
+        "require('draftline').status_info().kind == 'error' and require('draftline').status_info()"
+    )
+    assert "status 3" in info["message"]
+    assert "`:Draftline restart` starts it again" in editor.until(f"({OURS})[1]")
+    editor.until("#vim.lsp.get_clients()", 0)
+
+
+def test_an_edit_ends_with_its_server(neovim: StartNeovim) -> None:
+    editor = editing(neovim, EDIT, EDIT_HOLD="1")
+    phase(editor, "writing")
+    kill_server(editor)
+    phase(editor, None)
+    assert editor.text + "\n" == OLD
+    editor.until("table.concat(_G.messages):find('before the edit was written')")
+
+
+def test_a_server_that_comes_later(neovim: StartNeovim, tmp_path: Path) -> None:
+    program = tmp_path / "draftline"
+    editor = neovim("abc\n", server=(str(program),), ready=False)
+    assert "cannot be run" in editor.until("_G.messages[1]")
+    program.write_text("#!/bin/sh\nexec " + " ".join(SCRIPTED) + "\n")
+    program.chmod(0o755)
+    editor.keys("<Cmd>Draftline restart<CR>A")
+    editor.ghost("<abc>")
+
+
+def test_settings_change_while_the_server_runs(neovim: StartNeovim) -> None:
+    editor = opened(neovim)
+    editor.run("require('draftline').set('enable', false)")
+    asked_until(editor, "<Esc>A", DISABLED)
+    editor.run("require('draftline').set('enable', nil)")
+    asked_until(editor, "<Esc>A", SHOWN)
+
+
+def test_a_second_setup_holds_from_then_on(neovim: StartNeovim) -> None:
+    editor = opened(neovim, before="vim.keymap.set('i', '<Tab>', 'plain')")
+    command = editor.lua("require('draftline.config').values.cmd")
+    again = {"cmd": command, "settings": {"enable": False}, "keys": {"accept": "<C-y>"}, "automatic": False}
+    editor.run(f"require('draftline').setup(vim.json.decode([==[{json.dumps(again)}]==]))")
+    quiet(editor)
+    asked_until(editor, "<M-]>", DISABLED)
+    editor.run("require('draftline').set('enable', true)")
+    asked_until(editor, "<M-]>", SHOWN)
+    editor.keys("<C-y>")
+    editor.until("vim.api.nvim_buf_line_count(0)", 3)
+    # The key that is not ours any more does what it did before us.
+    editor.keys("<Tab>")
+    editor.until("vim.api.nvim_get_current_line()", "    return totalplain")
+    assert editor.lua("#vim.lsp.get_clients()") == 1
 
 
 def test_one_server_for_several_folders(neovim: StartNeovim, tmp_path: Any) -> None:

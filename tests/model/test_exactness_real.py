@@ -38,7 +38,7 @@ def _cases() -> list[Case]:
             cases.append(Case(name, text[start:at], text[at : at + 250]))
     # One place far beyond 4096 tokens.
     text = exactness.standard_library(("argparse.py",))["argparse.py"]
-    cases[-1] = Case("argparse.py", text[1000:20000], text[20000:20250])
+    cases[-1] = Case("argparse.py", text[1000:21500], text[21500:21750])
     return cases
 
 

@@ -109,6 +109,7 @@ local function send(instruction, buf, first, last)
     first = first,
     last = last,
     tick = vim.api.nvim_buf_get_changedtick(buf),
+    encoding = client.offset_encoding,
     token = 'draftline-edit-' .. count,
     hunks = {},
     kept = 0,
@@ -188,10 +189,9 @@ local function apply(job)
     return
   end
   job.applying = true
-  local client = server.client()
   close()
   -- All of it is one change for undo.
-  vim.lsp.util.apply_workspace_edit(job.answer.edit, client and client.offset_encoding or 'utf-8')
+  vim.lsp.util.apply_workspace_edit(job.answer.edit, job.encoding)
 end
 
 --- Makes the edit; asks first if the server has doubts. False if there is none to accept.
@@ -224,6 +224,14 @@ function M.reject()
   local there = current ~= nil
   close()
   return there
+end
+
+--- The server ended: an edit that it was writing never comes.
+function M.server_ended()
+  if current and not current.answer then
+    close()
+    say('the server ended before the edit was written.', vim.log.levels.WARN)
+  end
 end
 
 --- For tests and status: 'writing', 'waiting' for the user, or nil.

@@ -14,6 +14,10 @@ end
 function M.setup(options)
   local server = require('draftline.server')
   local ghost = require('draftline.ghost')
+  local earlier = config.values
+  if earlier then
+    backend().abort()
+  end
   local values = config.set(options)
   state.enabled = values.enabled
   ghost.highlights()
@@ -31,6 +35,10 @@ function M.setup(options)
     end,
   })
   server.on_ready = backend().ready
+  server.on_end = function()
+    backend().abort()
+    require('draftline.edit').server_ended()
+  end
   server.on_attach = function(client, buf)
     if config.get().backend == 'own' and vim.lsp.inline_completion then
       -- Switched on for all servers it would show each suggestion a second time.
@@ -40,6 +48,16 @@ function M.setup(options)
   end
   backend().start(group)
   require('draftline.keys').set(values.keys or {})
+  local client = server.client()
+  if client and earlier then
+    -- A second setup() while the server runs.
+    for buf in pairs(client.attached_buffers) do
+      server.on_attach(client, buf)
+    end
+    if not vim.deep_equal(earlier.settings, values.settings) then
+      server.push()
+    end
+  end
   if vim.v.vim_did_enter == 1 then
     server.attach_all()
   end
@@ -93,6 +111,12 @@ end
 
 function M.toggle()
   M.enable(not state.enabled)
+end
+
+--- Changes one of the server's settings while it runs, e.g. set('maxLines', 3); nil for its default.
+function M.set(key, value)
+  assert(config.values, 'call setup() first')
+  require('draftline.server').set(key, value)
 end
 
 function M.restart()

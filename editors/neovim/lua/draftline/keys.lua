@@ -4,6 +4,9 @@ local M = {}
 
 local PLUG = '<Plug>(draftline-%s)'
 
+-- Keys of ours, and the mappings that they had before.
+local mine = {}
+
 local function plug(name)
   return PLUG:format(name)
 end
@@ -23,6 +26,20 @@ local function keep(name, key)
     vim.fn.mapset('i', false, before)
   end
   return fallback
+end
+
+-- Before other keys are set: those of an earlier setup() become what they were.
+local function give_back()
+  for key, before in pairs(mine) do
+    local now = vim.fn.maparg(key, 'i', false, true)
+    if (now.desc or ''):find('^Draftline: ') then
+      vim.keymap.del('i', key)
+      if not vim.tbl_isempty(before) then
+        vim.fn.mapset('i', false, before)
+      end
+    end
+  end
+  mine = {}
 end
 
 local DESCRIPTIONS = {
@@ -53,8 +70,11 @@ end
 
 function M.set(keys)
   M.plugs()
+  give_back()
   for name, key in pairs(keys or {}) do
     if ACTIONS[name] and key then
+      local before = vim.fn.maparg(key, 'i', false, true)
+      mine[key] = before.buffer == 1 and {} or before
       local fallback = keep(name, key)
       -- These two ask if there is nothing yet; the others only make sense with a suggestion.
       local always = name == 'next' or name == 'previous'

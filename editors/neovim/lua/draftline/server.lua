@@ -5,10 +5,21 @@ local config = require('draftline.config')
 local server_command = require('draftline.server_command')
 local state = require('draftline.state')
 
-local M = { id = nil, on_ready = function() end, on_attach = function() end, progress = {} }
+local M = {
+  id = nil,
+  on_ready = function() end,
+  on_attach = function() end,
+  on_end = function() end,
+  progress = {},
+}
+
+-- A server that ends by itself is started again, but not more often than this: it might end every time.
+local RESTARTS, WITHIN_SECONDS = 3, 180
 
 local restarting = false
 local told = false
+local greeted ---@type integer?  the client whose server answered `initialize`
+local ends = {} -- when it ended by itself, in seconds
 
 --- The running client, nil if there is none.
 function M.client()
@@ -74,26 +85,50 @@ local function on_status(_, params)
   end
 end
 
+local function worth_another_try()
+  local now = vim.uv.hrtime() / 1e9
+  ends = vim.tbl_filter(function(at)
+    return now - at < WITHIN_SECONDS
+  end, ends)
+  ends[#ends + 1] = now
+  return #ends <= RESTARTS
+end
+
+local function ended(code, signal, worked)
+  M.on_end()
+  -- SIGTERM is how Neovim ends a server at a user's wish.
+  if (code == 0 and signal == 0) or signal == 15 or code == 143 then
+    state.update({ server = 'stopped', message = '', reason = '', next_step = '' })
+    return
+  end
+  local message = 'the server ended with ' .. (signal ~= 0 and 'signal ' .. signal or 'status ' .. code) .. '.'
+  -- One that never answered `initialize` would not do so the next time either.
+  if worked and worth_another_try() then
+    vim.notify('Draftline: ' .. message .. ' It is started again; `:Draftline log` may say why.', vim.log.levels.WARN)
+    M.attach_all()
+    return
+  end
+  local next_step = '`:Draftline log` may say why; `:Draftline restart` starts it again.'
+  state.update({ server = 'failed', message = message, next_step = next_step })
+  vim.notify('Draftline: ' .. message .. ' ' .. next_step, vim.log.levels.ERROR)
+end
+
 local function on_exit(code, signal, id)
   if id ~= M.id then
     return
   end
+  local worked = greeted == id
   M.id = nil
   state.waiting = {}
   vim.schedule(function()
-    if restarting then
+    if vim.v.exiting ~= vim.NIL then
+      return
+    elseif restarting then
       restarting = false
+      M.on_end()
       M.attach_all()
-    elseif code == 0 or vim.v.exiting ~= vim.NIL then
-      state.update({ server = 'stopped', message = '', reason = '', next_step = '' })
     else
-      local what = signal ~= 0 and 'signal ' .. signal or 'status ' .. code
-      state.update({
-        server = 'failed',
-        message = 'the server ended with ' .. what .. '.',
-        next_step = '`:Draftline log` may say why; `:Draftline restart` starts it again.',
-      })
-      vim.notify('Draftline: ' .. state.message .. ' ' .. state.next_step, vim.log.levels.ERROR)
+      ended(code, signal, worked)
     end
   end)
 end
@@ -113,6 +148,9 @@ local function options(cmd, root)
     settings = { draftline = values.settings },
     init_options = vim.tbl_isempty(values.settings) and vim.empty_dict() or values.settings,
     handlers = { ['draftline/status'] = on_status, ['$/progress'] = on_progress },
+    on_init = function(client)
+      greeted = client.id
+    end,
     on_attach = function(client, buf)
       M.on_attach(client, buf)
     end,
@@ -165,7 +203,7 @@ end
 
 --- Ends the server and starts it again, which also takes over a changed command.
 function M.restart()
-  told = false
+  told, ends = false, {}
   local client = M.client()
   if not client then
     M.attach_all()
@@ -181,13 +219,17 @@ function M.restart()
   end, 3000)
 end
 
---- Changes one of the server's settings while it runs.
+--- Changes one of the server's settings while it runs; nil for its default.
 function M.set(key, value)
-  local values = config.get()
-  values.settings[key] = value
+  config.get().settings[key] = value
+  M.push()
+end
+
+--- Tells the running server the settings as they are now.
+function M.push()
   local client = M.client()
   if client then
-    client.config.settings = { draftline = values.settings }
+    client.config.settings = { draftline = config.get().settings }
     client.settings = client.config.settings
     compat.call(client, 'notify', 'workspace/didChangeConfiguration', { settings = client.config.settings })
   end

@@ -20,6 +20,7 @@ local shown ---@type table?   the session on screen
 local pending ---@type table? the session whose answer is awaited
 local asked ---@type table?   where the last request was made, so that one key makes one
 local timer = assert(vim.uv.new_timer())
+local due = false ---@type boolean     a request will be made when the timer ends
 local followed = {}
 
 local function place()
@@ -40,8 +41,13 @@ local function hidden_by_menu()
   return config.get().hide_in_menu and menu.visible()
 end
 
-local function forget_pending()
+local function no_request()
   timer:stop()
+  due = false
+end
+
+local function forget_pending()
+  no_request()
   if pending then
     local client = server.client()
     if client and pending.request then
@@ -121,7 +127,7 @@ local function answered(session, err, result, encoding)
 end
 
 local function ask(kind, step)
-  timer:stop()
+  no_request()
   local buf, row, col = place()
   local client = server.client_of(buf)
   if not client or not inserting() or not M.active(buf) or hidden_by_menu() then
@@ -160,18 +166,26 @@ function M.refresh()
   end
   draw()
   if not config.get().automatic or hidden_by_menu() or not server.client_of(buf) then
-    timer:stop()
+    no_request()
     return
   end
   local tick = vim.api.nvim_buf_get_changedtick(buf)
   if asked and asked.buf == buf and asked.tick == tick and asked.row == row and asked.col == col then
     return
   end
+  due = true
   timer:start(config.get().debounce_ms, 0, function()
     vim.schedule(function()
-      ask(AUTOMATIC)
+      if due then
+        ask(AUTOMATIC)
+      end
     end)
   end)
+end
+
+--- For tests: nothing is asked for and nothing will be.
+function M.idle()
+  return not due and not pending
 end
 
 --- The server can answer now.
