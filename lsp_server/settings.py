@@ -5,6 +5,7 @@ Keys are the names of the command-line switches in camelCase, in the section ``d
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -27,9 +28,14 @@ from inference.precision import Precision
 from lsp_server.completion.clients import CLIENTS
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.context.related import SOURCES
+from lsp_server.engine_host import Sharing
 from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
 
 SECTION = "draftline"
+
+
+# Named pipes have not been tried on hardware.
+SHARED_BY_DEFAULT = os.name == "posix"
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,9 @@ class Settings:
             the client's profile.
         client: whose profile decides what an item holds (completion/clients.py); None finds it from
             ``initialize``.
+        shared_engine: one engine process for all editors that want the same; None: where there are Unix
+            sockets.
+        engine_idle_seconds: how long that process stays when the last editor has left.
     """
 
     model: str = DEFAULT_MODEL
@@ -102,6 +111,8 @@ class Settings:
     client: str | None = None
     kv_numerics: KvNumerics = "fp32"
     kv_offload: int = 512
+    shared_engine: bool | None = None
+    engine_idle_seconds: int = 60
 
     def engine_config(self) -> EngineConfig:
         """The part an engine is started with."""
@@ -122,6 +133,11 @@ class Settings:
             kv=self.kv_numerics,
             kv_offload_mb=self.kv_offload,
         )
+
+    def sharing(self) -> Sharing | None:
+        """How the engine is shared with other editors, None for one inside this process."""
+        wanted = SHARED_BY_DEFAULT if self.shared_engine is None else self.shared_engine
+        return Sharing(float(self.engine_idle_seconds)) if wanted else None
 
     def completion_options(self, replaces_rest: bool = False) -> CompletionOptions:
         """The part that may differ from request to request.
@@ -292,4 +308,6 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),
     "client": ("client", _one_of(*CLIENTS)),
+    "sharedEngine": ("shared_engine", _flag),
+    "engineIdleSeconds": ("engine_idle_seconds", _whole(0, 86_400)),
 }

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from inference.api import DEFAULT_MODEL
+from lsp_server.engine_host import SHARING_VARIABLE
 from tests.tiny_models import make_tiny
+
+# Servers of tests, also those that editors start, must not meet each other, or an engine that the user has
+# running. The tests of sharing say otherwise, with a directory of their own.
+os.environ[SHARING_VARIABLE] = "0"
 
 
 @pytest.fixture(scope="session")

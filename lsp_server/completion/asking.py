@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 
 from inference.api import EngineState, EngineStatus, TextEngine
 from lsp_server.completion.pipeline import Prepared, prepare
@@ -68,7 +69,7 @@ class Asking:
             NoSuggestion, DraftlineError
         """
         engine = self._ready()
-        generation = engine.submit(prepared.request)
+        generation = engine.submit(replace(prepared.request, background=prefetch))
         return Running(engine, place, prepared, generation, began, self._on_end, prefetch=prefetch)
 
     def _ready(self) -> TextEngine:

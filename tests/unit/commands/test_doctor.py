@@ -64,6 +64,7 @@ def test_json_of_a_model(
         "measured",
         "problems",
         "use",
+        "engines",
     }
     assert {"draftline", "python", "torch", "transformers", "tokenizers", "pygls"} <= set(report["versions"])
     assert report["machine"]["cores"]["usable"] >= 1
