@@ -159,9 +159,7 @@ class SharedEngine:
         try:
             while not self._closed.is_set():
                 patience = HUNG_PATIENCE if self._hung else PATIENCE
-                link, welcome = attach(
-                    self._place, self.config, self._hello, self._closed, patience=patience
-                )
+                link, welcome = attach(self._place, self.config, self._hello, self._closed, patience=patience)
                 _log.info("attached to the engine process %d with %d in all", welcome.pid, welcome.clients)
                 self.process_id = welcome.pid
                 self._useful = self._hung = False

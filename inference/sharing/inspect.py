@@ -21,6 +21,7 @@ class Running:
         model: what it runs; "" where the process does not answer.
         state: as in ``draftline/status``, or "silent".
         clients: servers that are attached.
+        requests: of theirs, that have no answer yet.
         private_bytes: memory that it shares with nobody, None if the system does not tell.
         log: file with what it printed.
     """
@@ -29,6 +30,7 @@ class Running:
     model: str
     state: str
     clients: int
+    requests: int
     private_bytes: int | None
     log: str
 
@@ -58,7 +60,9 @@ def _look(place: Place) -> Running | None:
         return None
     link.close()
     memory = _private_bytes(welcome.pid)
-    return Running(welcome.pid, welcome.model, welcome.state, welcome.clients, memory, str(place.log))
+    return Running(
+        welcome.pid, welcome.model, welcome.state, welcome.clients, welcome.requests, memory, str(place.log)
+    )
 
 
 def _silent(place: Place) -> Running | None:
@@ -66,7 +70,7 @@ def _silent(place: Place) -> Running | None:
         pid = int(place.pid.read_text(encoding="ascii"))
     except (OSError, ValueError):
         return None
-    return Running(pid, "", "silent", 0, _private_bytes(pid), str(place.log))
+    return Running(pid, "", "silent", 0, 0, _private_bytes(pid), str(place.log))
 
 
 def _private_bytes(pid: int) -> int | None:

@@ -44,12 +44,14 @@ class Welcome:
         clients: attached now, without visitors.
         model: what it runs, for people.
         state: of the engine.
+        requests: of all clients, that have no answer yet.
     """
 
     pid: int
     clients: int
     model: str
     state: str
+    requests: int = 0
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,9 @@ def main(argv: Sequence[str], make: MakeEngine = load_engine, describe: Describe
     try:
         service = EngineService(Served(place.key, config, make, describe))
         closing = threading.Event()
-        threading.Thread(target=_accept, args=(listener, service, closing), name="accept", daemon=True).start()
+        threading.Thread(
+            target=_accept, args=(listener, service, closing), name="accept", daemon=True
+        ).start()
         service.start()
         service.wait_until_idle()
         # Nobody finds it any more; those who are on their way are told by the end of the connection.

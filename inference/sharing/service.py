@@ -75,6 +75,7 @@ class EngineService:
         self._changed = threading.Condition(self._lock)
         self._clients: dict[int, _Client] = {}
         self._numbers = 0
+        self._welcomed = False  # anybody so far
         self._idle_seconds = first_seconds
         self._idle_since = time.monotonic()
         self._state = State(EngineStatus(EngineState.STARTING), served.config.context)
@@ -96,9 +97,9 @@ class EngineService:
             return len(self._clients)
 
     def wait_until_idle(self) -> None:
-        """Return when nobody has been attached for the agreed time, or when the engine has failed."""
+        """Return when nobody has been attached for the agreed time, or has heard that the engine failed."""
         with self._changed:
-            while not self.failed:
+            while not (self.failed and self._welcomed):
                 if self._clients:
                     self._changed.wait()
                     continue
@@ -134,11 +135,13 @@ class EngineService:
         with self._changed:
             attached = len(self._clients) + (not hello.visit)
             model, state = self._served.config.model, self._state.status.state.value
-            client.channel.send(Welcome(os.getpid(), attached, model, state))
+            requests = sum(other.requests for other in self._clients.values())
+            client.channel.send(Welcome(os.getpid(), attached, model, state, requests))
             if hello.visit:
                 return False
             self._clients[client.number] = client
             client.channel.send(self._state)
+            self._welcomed = True
             self._changed.notify_all()
         _log.info("client %d attached: process %d", client.number, hello.pid)
         return True
@@ -185,6 +188,11 @@ class _Client:
         self._generations: dict[int, Generation] = {}
         self._documents: set[str] = set()
         self._idle_seconds = 0.0
+
+    @property
+    def requests(self) -> int:
+        """That have no answer yet."""
+        return len(self._generations)
 
     def _handle(self, message: Message) -> None:
         if self._hello is None:

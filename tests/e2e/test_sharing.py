@@ -171,6 +171,7 @@ async def test_a_cancelled_request_and_a_closed_window_leave_the_other_alone(
         client.open(URI, "value = ")  # the same name, and the same ids of requests
     id, cancelled = one.ask(URI, 0, 8)
     _, wanted = two.ask(URI, 0, 8)
+    await engines.until(lambda engines: engines.the_one().requests == 2)
     one.cancel(id)
     with pytest.raises(Exception, match=r"[Cc]ancel"):
         await cancelled
@@ -186,6 +187,7 @@ async def test_requests_in_flight_say_why_they_have_no_answer(start: Start, engi
     await client.ready()
     client.open(URI, "value = ")
     _, answer = client.ask(URI, 0, 8, automatic=False)
+    await engines.until(lambda engines: engines.the_one().requests == 1)
     os.kill(engines.the_one().pid, signal.SIGKILL)
     assert await asyncio.wait_for(answer, 30) == []
     reason = await client.status(lambda params: params["reason"] == "engine-lost")

@@ -36,6 +36,16 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs Unix sockets")
 REQUEST = GenerationRequest((1, 2, 3), document="file:///a.py")
 
 
+def lives() -> Any:
+    """A process that has been started."""
+
+    class Lives:
+        def poll(self) -> None:
+            return None
+
+    return Lives()
+
+
 @pytest.fixture
 def stands() -> Iterator[Any]:
     made: list[Stand] = []
@@ -203,9 +213,7 @@ def test_a_client_that_goes_takes_only_its_own_along(stands: Any) -> None:
         first.submit(REQUEST)
 
 
-def test_errors_keep_their_class_and_their_words(
-    stands: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_keep_their_class_and_their_words(stands: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     stand = stands()
     client = stand.attach()
     for error in (QueueFull("many", "later"), PromptTooLong("long", "shorter")):
@@ -272,6 +280,30 @@ def test_whoever_wants_another_engine_ends_this_one_only_when_alone(stands: Any)
     assert not leaving.is_alive()
 
 
+def test_a_failure_waits_for_somebody_who_hears_of_it(stands: Any) -> None:
+    stand = stands(fail=True)
+    ending = threading.Thread(target=stand.service.wait_until_idle)
+    ending.start()
+    client = stand.attach(ready=False)
+    until(lambda: client.status.state is EngineState.FAILED)
+    assert (client.status.code, bool(client.status.next_step)) == ("model-not-fetched", True)
+    ending.join(20)
+    assert not ending.is_alive()
+    with pytest.raises(EngineStopped):
+        client.submit(REQUEST)
+
+
+def test_a_failure_that_nobody_has_heard_of_is_not_the_end() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        stand = Stand(Path(directory), fail=True)
+        ending = threading.Thread(target=stand.service.wait_until_idle, daemon=True)
+        ending.start()
+        assert stand.service.failed
+        ending.join(0.1)
+        assert ending.is_alive()
+        stand.close()
+
+
 # -- the process ends, or hangs
 
 
@@ -284,12 +316,7 @@ def test_requests_end_and_another_process_is_found(stands: Any, monkeypatch: pyt
 
     def spawn(*arguments: object) -> Any:
         others.append(stands(answer="again"))
-
-        class Lives:
-            def poll(self) -> None:
-                return None
-
-        return Lives()
+        return lives()
 
     monkeypatch.setattr(start, "start_process", spawn)
     stand.listener.close()

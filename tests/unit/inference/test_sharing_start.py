@@ -1,4 +1,4 @@
-"""Real engine processes with a made-up engine: one for all who start at once, and a new one for a silent one."""
+"""Real engine processes with a made-up engine: one for all who start at once, a new one for a silent one."""
 
 from __future__ import annotations
 
