@@ -42,14 +42,14 @@ def share_engine(
 ) -> TextEngine:
     """An engine in a process of its own; in this one where there is no private place for a socket."""
     from inference.sharing.client import SharedEngine
-    from inference.sharing.place import NoPrivatePlace, place_for
+    from inference.sharing.place import NoPrivatePlace, absolute, place_for
 
     try:
         place = place_for(config)
     except NoPrivatePlace as error:
         _log.warning("%s The engine runs in this process.", error)
         return load_engine(config, on_status)
-    return SharedEngine(config, place, on_status, idle_seconds=sharing.idle_seconds)
+    return SharedEngine(absolute(config), place, on_status, idle_seconds=sharing.idle_seconds)
 
 
 ShareEngine = Callable[[EngineConfig, Callable[[EngineStatus], None], Sharing], TextEngine]

@@ -20,7 +20,6 @@ from inference.errors import DraftlineError, UnknownModel
 from inference.sharing.link import Link, Listener, UnixListener, connect_unix
 from inference.sharing.messages import PROTOCOL
 from inference.sharing.pipe import PipeListener, connect_pipe
-from inference.weights import store
 
 # Names a directory for tests, and for machines where the usual ones are no good.
 DIRECTORY_VARIABLE = "DRAFTLINE_RUNTIME_DIR"
@@ -128,6 +127,10 @@ def candidates() -> Iterator[Path]:
     if os.path.isabs(runtime):
         yield Path(runtime) / "draftline"
     if not WINDOWS:
+        # Where an editor was started without the variable, the others' directory is there all the same.
+        usual = Path(f"/run/user/{os.getuid()}")
+        if usual.is_dir() and not runtime:
+            yield usual / "draftline"
         yield Path(tempfile.gettempdir()) / f"draftline-{os.getuid()}"
     yield paths.home().absolute() / "run"
 
@@ -137,9 +140,7 @@ def key_of(config: EngineConfig) -> str:
 
     That is the configuration, the program (version, files, Python), the weights' home, and the environment.
     """
-    values = dataclasses.asdict(config)
-    model = store.as_path(config.model)
-    values["model"] = config.model if model is None else str(model)
+    values = dataclasses.asdict(absolute(config))
     if _fetched(config.model):
         # Consent decides nothing any more, and two editors may differ in it.
         del values["allow_download"]
@@ -155,6 +156,20 @@ def key_of(config: EngineConfig) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def absolute(config: EngineConfig) -> EngineConfig:
+    """The same from every directory: paths of models are relative to the server's."""
+    from inference.weights import store  # not in the engine's process before it is alone
+
+    def name(model: str) -> str:
+        path = store.as_path(model)
+        return model if path is None else str(path)
+
+    draft = config.draft_model
+    return dataclasses.replace(
+        config, model=name(config.model), draft_model=None if draft is None else name(draft)
+    )
+
+
 def program() -> list[object]:
     """Which files of ours a process would run, and when the last one changed: versions are not enough for
     those who work on Draftline itself."""
@@ -164,6 +179,8 @@ def program() -> list[object]:
 
 
 def _fetched(model: str) -> bool:
+    from inference.weights import store
+
     try:
         return store.as_path(model) is not None or bool(store.conversions(model) or store.locate(model))
     except UnknownModel:

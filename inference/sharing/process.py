@@ -22,7 +22,7 @@ from inference.sharing.service import Describe, EngineService, MakeEngine, Serve
 
 _log = logging.getLogger(__name__)
 
-# Exit statuses for the server that started it.
+# Exit statuses for the server that started it; with the first it listens.
 ENDED, FAILED, ANOTHER_RUNS = 0, 1, 75
 _MOST_LOG_BYTES = 256 * 1024
 # A failure has to reach those who are attached.
@@ -69,20 +69,24 @@ def main(argv: Sequence[str], make: MakeEngine = load_engine, describe: Describe
     options = json.loads(argv[0])
     place = Place(Path(options["directory"]), options["key"])
     config = _OPTIONS.structure(json.loads(argv[1]), EngineConfig)
+    tell = _leave_family()
     # Whoever has the lock is the only one, whatever happened to the process before: the system takes it
     # from a dead one. So what is left of sockets is of no use to anybody.
     lock = FileLock(place.lock)
     try:
         lock.acquire(timeout=0)
     except Timeout:
+        tell(ANOTHER_RUNS)
         return ANOTHER_RUNS
     try:
-        place.pid.write_text(str(os.getpid()), encoding="ascii")
         _shorten(place.log)
         listener = place.listen()
+        place.pid.write_text(str(os.getpid()), encoding="ascii")
     except OSError:
         _log.exception("cannot listen in %s", place.directory)
+        tell(FAILED)
         return FAILED
+    tell(ENDED)
     _log.info("the engine process for %s listens", config.model)
     try:
         service = EngineService(Served(place.key, config, make, describe))
@@ -104,6 +108,33 @@ def main(argv: Sequence[str], make: MakeEngine = load_engine, describe: Describe
         _end(FAILED)
     _end(ENDED)
     return ENDED
+
+
+def _leave_family() -> Callable[[int], None]:
+    """Go on as nobody's child: editors that end a server end its children too.
+
+    The parent stays until it is told how it went, and ends with that status. Nothing is loaded yet that could
+    mind a fork, no thread runs, and no lock is held, which a fork would lose. Elsewhere than on Linux the
+    system's libraries may mind, so there this does nothing.
+
+    Returns:
+        tells the parent.
+    """
+    if not sys.platform.startswith("linux"):
+        return lambda status: None
+    reading, writing = os.pipe()
+    if os.fork():
+        os.close(writing)
+        told = os.read(reading, 1)
+        os._exit(told[0] if told else FAILED)
+    os.close(reading)
+
+    def tell(status: int) -> None:
+        with contextlib.suppress(OSError):  # it was killed
+            os.write(writing, bytes([status]))
+        os.close(writing)
+
+    return tell
 
 
 def _end(status: int) -> None:

@@ -50,6 +50,8 @@ _log = logging.getLogger(__name__)
 
 # A server that started the process and died, or is slow.
 FIRST_SECONDS = 60.0
+# The same where the engine has failed already.
+FAILED_SECONDS = 5.0
 
 Describe = Callable[[TextEngine], dict[str, Any]]
 MakeEngine = Callable[[EngineConfig, Callable[[EngineStatus], None]], TextEngine]
@@ -171,6 +173,8 @@ class EngineService:
                     _log.exception("the tokenizer cannot be described")
                     status = EngineStatus(EngineState.FAILED, f"The tokenizer cannot be shared: {error}.")
             self._state = State(status, context, codec)
+            if self.failed and not self._welcomed:
+                self._idle_since, self._idle_seconds = time.monotonic(), FAILED_SECONDS
             for client in self._clients.values():
                 client.channel.send(self._state)
             self._changed.notify_all()

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import psutil
 
+from inference import paths
 from inference.api import EngineConfig
 from inference.errors import EngineLost, EngineStopped
 from inference.sharing.link import Link
 from inference.sharing.messages import BadMessage, Hello, Welcome, decode, encode
 from inference.sharing.place import WINDOWS, Place
-from inference.sharing.process import ANOTHER_RUNS, arguments_for
+from inference.sharing.process import ANOTHER_RUNS, ENDED, arguments_for
 
 _log = logging.getLogger(__name__)
 
@@ -81,9 +82,9 @@ def attach(
             raise EngineLost("The engine process does not answer.", f"See {place.log}.")
         if process is not None and (status := process.poll()) is not None:
             process = None
-            if status == ANOTHER_RUNS:
-                not_before = now + _PAUSE_SECONDS  # it will listen in a moment, or end
-            elif status != 0:
+            if status in (ENDED, ANOTHER_RUNS):
+                not_before = now + _PAUSE_SECONDS  # there is one that listens now, or in a moment
+            else:
                 deaths += 1
                 if deaths >= _MOST_DEATHS:
                     raise EngineLost(f"The engine process ended with status {status}.", f"See {place.log}.")
@@ -132,8 +133,11 @@ def start_process(place: Place, config: EngineConfig) -> subprocess.Popen[bytes]
     Raises:
         OSError
     """
-    root = str(Path(__file__).resolve().parents[2])
-    path = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
+    # Nothing may depend on the directory that this process happens to be in.
+    root = Path(__file__).resolve().parents[2]
+    inherited = [Path(part).absolute() for part in os.environ.get("PYTHONPATH", "").split(os.pathsep) if part]
+    path = os.pathsep.join(map(str, [root, *inherited]))
+    home = str(paths.home().absolute())
     command = [*COMMAND, *arguments_for(place, config)]
     flags = 0
     if WINDOWS:
@@ -146,7 +150,7 @@ def start_process(place: Place, config: EngineConfig) -> subprocess.Popen[bytes]
             stdout=descriptor,
             stderr=descriptor,
             cwd=place.directory,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**os.environ, "PYTHONPATH": path, "DRAFTLINE_HOME": home},
             start_new_session=True,
             creationflags=flags,
         )

@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from inference.sharing.inspect import Running, running_engines
-from tests.e2e.client import Client
+from tests.e2e.client import ROOT, Client
 
 pytestmark = [
     pytest.mark.e2e,
@@ -105,7 +105,7 @@ async def test_two_editors_have_one_engine_process(start: Start, engines: Engine
     assert one.process is not None and two.process is not None
     assert process.pid not in (one.process.pid, two.process.pid)
     # It belongs to no editor: neither their session nor their terminal ends it.
-    assert os.getsid(process.pid) == process.pid
+    assert os.getsid(process.pid) not in map(os.getsid, (0, one.process.pid, two.process.pid))
     assert await one.shutdown() == 0
     await engines.until(lambda engines: engines.the_one().clients == 1)
     two.change(URI, "\n\nother = ", (0, 8))
@@ -237,7 +237,8 @@ async def test_killing_any_of_them_leaves_the_rest_working(
                 editors[number] = await editor(start, **behaviour)
                 editors[number].open(f"{URI}{number}", "value = ")
                 await completes(editors[number], f"{URI}{number}")
-        assert len(engines.processes()) == 1
+        # One that came too late to a start may be about to end; it has loaded nothing.
+        await engines.until(lambda engines: len(engines.processes()) == len(engines.answering()) == 1)
     record_property("slowest_seconds", slowest)
     print(f"{KILLS} kills, slowest recovery {slowest:.2f} s")
 
@@ -246,7 +247,9 @@ async def test_tiny_weights_say_the_same_shared_or_not(
     start: Start, engines: Engines, tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DRAFTLINE_HOME", str(tmp_path / "weights"))
-    options = {"model": str(tiny_model), "numerics": "fp32", "context": 512, "maxNewTokens": 24, "threads": 1}
+    # Relative to the server's directory, which is not the engine's.
+    model = os.path.relpath(tiny_model, ROOT)
+    options = {"model": model, "numerics": "fp32", "context": 512, "maxNewTokens": 24, "threads": 1}
     # Random text is no code, and none of it may be lost.
     options |= {"statistics": False, "firstLineMs": 0, "prefetch": False, "debounceMs": 0}
     alone = await editor(start, {**options, "sharedEngine": False}, fake=False)

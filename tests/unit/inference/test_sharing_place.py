@@ -15,7 +15,8 @@ import pytest
 from inference.api import EngineConfig
 from inference.sharing import link, place
 from inference.sharing.pipe import PipeListener, connect_pipe
-from inference.sharing.place import NoPrivatePlace, Place, key_of, private_directory
+from inference.sharing.place import NoPrivatePlace, Place, absolute, key_of, private_directory
+from inference.weights import store
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no modes")
 
@@ -43,7 +44,7 @@ def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home without models, and no directory that is named."""
     monkeypatch.setenv("DRAFTLINE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv(place.DIRECTORY_VARIABLE, raising=False)
-    monkeypatch.setattr(place.store, "locate", lambda name: None)
+    monkeypatch.setattr(store, "locate", lambda name: None)
 
 
 def test_whatever_makes_an_engine_another_makes_another_key() -> None:
@@ -75,13 +76,18 @@ def test_consent_to_a_download_counts_while_there_is_something_to_fetch(
 ) -> None:
     asked, consented = EngineConfig(), EngineConfig(allow_download=True)
     assert key_of(asked) != key_of(consented)
-    monkeypatch.setattr(place.store, "locate", lambda name: Path("model.gguf"))
+    monkeypatch.setattr(store, "locate", lambda name: Path("model.gguf"))
     assert key_of(asked) == key_of(consented)
 
 
 def test_a_path_is_the_same_from_every_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "models").mkdir()
     monkeypatch.chdir(tmp_path)
+    relative = EngineConfig(model="models/tiny.gguf", draft_model="models/small.gguf")
+    asked = absolute(relative)
+    assert asked.model == str(tmp_path / "models" / "tiny.gguf")
+    assert asked.draft_model == str(tmp_path / "models" / "small.gguf")
+    assert absolute(EngineConfig()) == EngineConfig()
     near = key_of(EngineConfig(model="models/tiny.gguf"))
     assert near == key_of(EngineConfig(model=str(tmp_path / "models" / "tiny.gguf")))
     monkeypatch.chdir(tmp_path / "models")
