@@ -30,7 +30,8 @@ KILLS = int(os.environ.get("DRAFTLINE_SHARING_KILLS", "4"))
 BOUND_SECONDS = 5.0
 
 
-@pytest.fixture
+# Autouse, so that it comes first and ends last: a server that still runs would start an engine anew.
+@pytest.fixture(autouse=True)
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
     """Sharing is on in a directory of the test's own; what was started there is ended with it."""
     with tempfile.TemporaryDirectory(dir="/tmp") as directory:  # a socket's name must be short
