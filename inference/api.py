@@ -43,7 +43,7 @@ class EngineConfig:
         prefill_chunk: prompt tokens per forward pass.
         use_cache: reuse KV of earlier requests.
         allow_download: fetch missing weights without asking again.
-        queue_limit: requests that may wait; more are refused with ``queue-full``.
+        queue_limit: requests of one client that may wait; more are refused with ``queue-full``.
         draft_model: a smaller model of the same vocabulary that drafts in "auto", named as ``model`` is; None
             for none. Its weights, and a KV slot of its own for each of the model's, need memory too.
         kv: how keys and values are stored; "int8" takes less than a third of the memory, and rounds.
@@ -140,6 +140,8 @@ class GenerationRequest:
         digest_logits: also hash the logits rows that chose the tokens.
         source_hint: first index and end of the prompt tokens that the answer is expected to copy, as an edit
             copies its document. Helps drafting from the first token on, never changes the text.
+        client: who asks, where several share the engine: their requests take turns.
+        background: nobody waits for the answer: any other request goes first, and ends this one.
     """
 
     prompt: tuple[int, ...]
@@ -157,6 +159,8 @@ class GenerationRequest:
     use_cache: bool = True
     digest_logits: bool = False
     source_hint: tuple[int, int] | None = None
+    client: str = ""
+    background: bool = False
 
 
 class FinishReason(str, Enum):

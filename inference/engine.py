@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
@@ -32,6 +31,7 @@ from inference.errors import (
     PromptTooLong,
     QueueFull,
 )
+from inference.fair_queue import FairQueue
 from inference.precision import Precision
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Engine:
         self.config = config
         self._on_status = on_status
         self._status = EngineStatus(EngineState.STARTING, "Not started.")
-        self._waiting: deque[PendingGeneration] = deque()
+        self._waiting = FairQueue()
         self._running: PendingGeneration | None = None
         self._closed_documents: list[str] = []
         self._lessons = Lessons()
@@ -195,10 +195,11 @@ class Engine:
                     self._waiting.remove(old)
                 if self._running is not None and self._running.request.document == request.document:
                     superseded.append(self._running)
-            if len(self._waiting) >= self.config.queue_limit:
-                raise QueueFull(
-                    f"{len(self._waiting)} requests are waiting already.", "Ask again when some are answered."
-                )
+            if (count := self._waiting.waiting_for(request.client)) >= self.config.queue_limit:
+                raise QueueFull(f"{count} requests are waiting already.", "Ask again when some are answered.")
+            running = self._running
+            if running is not None and running.request.background and not request.background:
+                running.interrupt(FinishReason.CANCELLED)  # nobody waits for it
             self._waiting.append(pending)
             self._changed.notify()
         for old in superseded:
@@ -310,7 +311,7 @@ class Engine:
                     runtime.close_document(document)
                 self._closed_documents.clear()
                 if self._waiting:
-                    self._running = self._waiting.popleft()
+                    self._running = self._waiting.take()
                     return self._running
                 if not self._lessons:
                     self._changed.wait()

@@ -110,3 +110,19 @@ class InvalidRequest(DraftlineError):
     """A field of a request is out of its range."""
 
     code = "invalid-request"
+
+
+class EngineLost(DraftlineError):
+    """The process of a shared engine ended or cannot be reached."""
+
+    code = "engine-lost"
+
+
+def error_of(code: str, message: str, next_step: str = "") -> DraftlineError:
+    """An error that came from another process: of the class that has its code, if there is one."""
+    for kind in DraftlineError.__subclasses__():
+        if kind.code == code:
+            return kind(message, next_step)
+    error = DraftlineError(message, next_step)
+    error.code = code
+    return error

@@ -6,11 +6,15 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from inference.api import EngineConfig, EngineState, EngineStatus, TextEngine
 from inference.errors import DraftlineError
 
 _log = logging.getLogger(__name__)
+
+# Set to 0 it keeps every server's engine inside the server.
+SHARING_VARIABLE = "DRAFTLINE_SHARED_ENGINE"
 
 EngineFactory = Callable[[EngineConfig, Callable[[EngineStatus], None]], TextEngine]
 
@@ -22,14 +26,51 @@ def load_engine(config: EngineConfig, on_status: Callable[[EngineStatus], None])
     return Engine(config, on_status)
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """Run the engine in a process that other servers use too.
+
+    Attributes:
+        idle_seconds: how long that process stays when the last server has left.
+    """
+
+    idle_seconds: float = 60.0
+
+
+def share_engine(
+    config: EngineConfig, on_status: Callable[[EngineStatus], None], sharing: Sharing
+) -> TextEngine:
+    """An engine in a process of its own; in this one where there is no private place for a socket."""
+    from inference.sharing.client import SharedEngine
+    from inference.sharing.place import NoPrivatePlace, absolute, place_for
+
+    try:
+        place = place_for(config)
+    except NoPrivatePlace as error:
+        _log.warning("%s The engine runs in this process.", error)
+        return load_engine(config, on_status)
+    return SharedEngine(absolute(config), place, on_status, idle_seconds=sharing.idle_seconds)
+
+
+ShareEngine = Callable[[EngineConfig, Callable[[EngineStatus], None], Sharing], TextEngine]
+
+
 class EngineHost:
     """Owns at most one engine. All methods are called from the event loop."""
 
-    def __init__(self, factory: EngineFactory, on_status: Callable[[EngineStatus], None]) -> None:
+    def __init__(
+        self,
+        factory: EngineFactory,
+        on_status: Callable[[EngineStatus], None],
+        share: ShareEngine = share_engine,
+    ) -> None:
+        """``factory`` makes engines inside this process, ``share`` those outside."""
         self._factory = factory
+        self._share = share
         self._on_status = on_status
         self._engine: TextEngine | None = None
         self._config: EngineConfig | None = None
+        self._sharing: Sharing | None = None
         self._status = EngineStatus(EngineState.STARTING)
         self._epoch = 0
         self._closed = False
@@ -51,17 +92,28 @@ class EngineHost:
         """What the present engine was asked to run."""
         return self._config
 
-    def start(self, config: EngineConfig) -> None:
-        """Start an engine, ending the present one. Returns at once."""
+    @property
+    def sharing(self) -> Sharing | None:
+        """How the present engine was asked to be shared."""
+        return self._sharing
+
+    def start(self, config: EngineConfig, sharing: Sharing | None = None) -> None:
+        """Start an engine, ending the present one. Returns at once.
+
+        An engine that is shared and that others use does not end: then this one attaches to it again.
+        """
         if self._closed:
             return
-        self._config = config
+        self._config, self._sharing = config, sharing
         self._epoch += 1
         old, self._engine = self._engine, None
         loop = asyncio.get_running_loop()
         self._report(self._epoch, EngineStatus(EngineState.STARTING, "Starting"))
         threading.Thread(
-            target=self._replace, args=(old, config, self._epoch, loop), name="engine-start", daemon=True
+            target=self._replace,
+            args=(old, config, sharing, self._epoch, loop),
+            name="engine-start",
+            daemon=True,
         ).start()
 
     def close(self) -> None:
@@ -73,7 +125,12 @@ class EngineHost:
             threading.Thread(target=engine.close, name="engine-close", daemon=True).start()
 
     def _replace(
-        self, old: TextEngine | None, config: EngineConfig, epoch: int, loop: asyncio.AbstractEventLoop
+        self,
+        old: TextEngine | None,
+        config: EngineConfig,
+        sharing: Sharing | None,
+        epoch: int,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         def report(status: EngineStatus) -> None:
             self._call(loop, self._report, epoch, status)
@@ -81,10 +138,13 @@ class EngineHost:
         with self._lock:
             try:
                 if old is not None:
-                    old.close()
+                    _end(old)
                 if epoch != self._epoch:
                     return
-                engine = self._factory(config, report)
+                if sharing is None:
+                    engine = self._factory(config, report)
+                else:
+                    engine = self._share(config, report, sharing)
                 self._call(loop, self._adopt, epoch, engine)
                 engine.start()
             except DraftlineError as error:
@@ -115,3 +175,9 @@ class EngineHost:
         if epoch == self._epoch:
             self._status = status
             self._on_status(status)
+
+
+def _end(engine: TextEngine) -> None:
+    """Also of a process outside: its memory is wanted for another engine."""
+    retire: Callable[[], None] = getattr(engine, "retire", engine.close)
+    retire()

@@ -29,7 +29,7 @@ from lsp_server.documents.notebook import Notebooks
 from lsp_server.documents.positions import PositionEncoding
 from lsp_server.documents.store import DocumentStore, Withheld
 from lsp_server.documents.text import Change, Point, Snapshot
-from lsp_server.engine_host import EngineFactory, EngineHost, load_engine
+from lsp_server.engine_host import SHARING_VARIABLE, EngineFactory, EngineHost, Sharing, load_engine
 from lsp_server.inline_edit import routes as inline_edit_routes
 from lsp_server.inline_edit.service import EditService
 from lsp_server.load_progress import LoadProgress
@@ -107,6 +107,11 @@ class DraftlineServer(LanguageServer):
         """What the client does with items."""
         return profile_for(self.settings.client, self.client.name, self.client.version)
 
+    @property
+    def sharing(self) -> Sharing | None:
+        """How the engine is shared; the environment has the last word, for tests and measurements."""
+        return None if os.environ.get(SHARING_VARIABLE) == "0" else self.settings.sharing()
+
     def say(self, message: str, kind: types.MessageType) -> None:
         """Show a message to the user."""
         self.window_show_message(types.ShowMessageParams(type=kind, message=message))
@@ -131,8 +136,10 @@ class DraftlineServer(LanguageServer):
         if self._respects_gitignore() != respected:
             self.context.rules_changed()  # its indexes have read by the old ones
         self.statistics.enabled = settings.statistics
-        if (settings.enable or self.folders.any_enabled()) and self.host.config != settings.engine_config():
-            self.host.start(settings.engine_config())
+        engine, sharing = settings.engine_config(), self.sharing
+        present = self.host.config == engine and self.host.sharing == sharing
+        if (settings.enable or self.folders.any_enabled()) and not present:
+            self.host.start(engine, sharing)
 
     def _respects_gitignore(self) -> list[bool]:
         return [self.settings_of(uri).respect_gitignore for uri in ("", *self.folders.uris)]
@@ -383,7 +390,7 @@ def _statistics(ls: DraftlineServer, params: Any = None) -> dict[str, Any]:
 
 def _restart(ls: DraftlineServer, *arguments: Any) -> None:
     ls.completion.shutdown()
-    ls.host.start(ls.settings.engine_config())
+    ls.host.start(ls.settings.engine_config(), ls.sharing)
 
 
 def _encoding(ls: DraftlineServer) -> PositionEncoding:

@@ -28,12 +28,17 @@ from inference.precision import Precision
 from lsp_server.completion.clients import CLIENTS
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.context.related import SOURCES
+from lsp_server.engine_host import Sharing
 from lsp_server.prompts.order import PROMPT_ORDERS, PromptOrder
 
 SECTION = "draftline"
 
 # More would only wait for each other.
 _THREADS_A_CORE = 4
+
+
+# Named pipes have not been tried on hardware.
+SHARED_BY_DEFAULT = os.name == "posix"
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,9 @@ class Settings:
             the client's profile.
         client: whose profile decides what an item holds (completion/clients.py); None finds it from
             ``initialize``.
+        shared_engine: one engine process for all editors that want the same; None: where there are Unix
+            sockets.
+        engine_idle_seconds: how long that process stays when the last editor has left.
     """
 
     model: str = DEFAULT_MODEL
@@ -106,6 +114,8 @@ class Settings:
     client: str | None = None
     kv_numerics: KvNumerics = "fp32"
     kv_offload: int = 512
+    shared_engine: bool | None = None
+    engine_idle_seconds: int = 60
 
     def engine_config(self) -> EngineConfig:
         """The part an engine is started with."""
@@ -126,6 +136,11 @@ class Settings:
             kv=self.kv_numerics,
             kv_offload_mb=self.kv_offload,
         )
+
+    def sharing(self) -> Sharing | None:
+        """How the engine is shared with other editors, None for one inside this process."""
+        wanted = SHARED_BY_DEFAULT if self.shared_engine is None else self.shared_engine
+        return Sharing(float(self.engine_idle_seconds)) if wanted else None
 
     def completion_options(self, replaces_rest: bool = False) -> CompletionOptions:
         """The part that may differ from request to request.
@@ -304,4 +319,6 @@ _KEYS: dict[str, tuple[str, Callable[[object], object]]] = {
     "allowDownload": ("allow_download", _flag),
     "replaceSuffix": ("replace_suffix", _flag),
     "client": ("client", _one_of(*CLIENTS)),
+    "sharedEngine": ("shared_engine", _flag),
+    "engineIdleSeconds": ("engine_idle_seconds", _whole(0, 86_400)),
 }

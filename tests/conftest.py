@@ -9,6 +9,7 @@ import hypothesis
 import pytest
 
 from inference.api import DEFAULT_MODEL
+from lsp_server.engine_host import SHARING_VARIABLE
 from tests.tiny_models import make_tiny
 
 # How long one example takes says more about the machine than about the code.
@@ -30,6 +31,10 @@ def _own_core(worker: str) -> None:
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     _own_core(os.environ["PYTEST_XDIST_WORKER"])
+
+# Servers of tests, also those that editors start, must not meet each other, or an engine that the user has
+# running. The tests of sharing say otherwise, with a directory of their own.
+os.environ[SHARING_VARIABLE] = "0"
 
 
 @pytest.fixture(scope="session")

@@ -332,7 +332,8 @@ class _Client(LanguageClient):
 def draftline_editor(facts: dict[str, Any], settings: dict[str, Any]) -> LspEditor:
     """Draftline's own server, started with this Python."""
     # What is measured is no use that the user made of it.
-    settings = {**settings, "statistics": False}
+    # A shared engine would have the user's own documents in its caches.
+    settings = {**settings, "statistics": False, "sharedEngine": False}
     return LspEditor("draftline", [sys.executable, "-m", "lsp_server", "lsp"], facts, settings)
 
 

@@ -83,7 +83,7 @@ def prepare(
     """
     progress = progress or NoProgress()
     precision = Precision.parse(numerics, mixed)
-    path = _as_path(model)
+    path = as_path(model)
     if path is not None:
         return _from_path(path, path.stem if path.suffix == ".gguf" else path.name, precision, progress)
     entry = catalog.lookup(model)
@@ -113,7 +113,7 @@ def prepare(
     )
 
 
-def _as_path(model: str) -> Path | None:
+def as_path(model: str) -> Path | None:
     """The path a model argument means; a plain word is a catalog name even if a file has it."""
     path = Path(model).expanduser()
     looks_like_path = path.suffix.lower() == ".gguf" or len(path.parts) > 1 or model in (".", "..")

@@ -19,6 +19,7 @@ from inference.diagnosis import files, machine
 from inference.diagnosis.measure import Measured, measure
 from inference.diagnosis.problems import Problem, failure, find_problems
 from inference.errors import DraftlineError
+from inference.sharing.inspect import Running, running_engines
 from lsp_server import __version__
 from lsp_server.commands.doctor_report import print_report
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
@@ -41,6 +42,7 @@ class Report:
         python_ms: start of the process to start of the command.
         measured: None if the model could not be loaded; ``problems`` says why.
         use: how suggestions were used on this machine so far, as ``draftline/statistics`` tells it.
+        engines: processes that servers share now; the measurements are of an engine of the doctor's own.
     """
 
     versions: dict[str, str]
@@ -50,6 +52,7 @@ class Report:
     measured: Measured | None
     problems: tuple[Problem, ...]
     use: dict[str, Any] = field(default_factory=dict)
+    engines: tuple[Running, ...] = ()
 
     @property
     def works(self) -> bool:
@@ -117,7 +120,8 @@ def examine(
     stored = files.inspect(config)
     found += find_problems(config, host, stored, measured)
     use = Totals.read(paths.statistics_file()).report()
-    return Report(versions, python_ms, host, stored, measured, tuple(found), use)
+    engines = tuple(running_engines())
+    return Report(versions, python_ms, host, stored, measured, tuple(found), use, engines)
 
 
 def as_json(report: Report) -> dict[str, Any]:

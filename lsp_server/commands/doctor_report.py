@@ -21,6 +21,8 @@ def print_report(report: Report, console: Console) -> None:
     _section(console, "Versions", [(name, version or "missing") for name, version in report.versions.items()])
     _section(console, "Machine", _machine(report))
     _section(console, "Files", _files(report))
+    if report.engines:
+        _section(console, "Engines that editors share now", _engines(report))
     if report.measured is not None:
         _section(console, "Choices", _choices(report.measured))
         _section(console, "Memory", _memory(report, report.measured))
@@ -82,6 +84,16 @@ def _files(report: Report) -> list[tuple[str, str]]:
         what = f"{file.kind} {file.numerics}".strip()
         stale = f" - not used again: {file.stale}" if file.stale else ""
         rows.append((what, f"{megabytes(file.bytes)}  {file.path}{stale}"))
+    return rows
+
+
+def _engines(report: Report) -> list[tuple[str, str]]:
+    rows = []
+    for engine in report.engines:
+        memory = "" if engine.private_bytes is None else f", {megabytes(engine.private_bytes)} private memory"
+        clients = f"{engine.clients} attached" if engine.state != "silent" else "it does not answer"
+        rows.append((f"pid {engine.pid}", f"{engine.model or '?'}: {engine.state}, {clients}{memory}"))
+        rows.append(("log", engine.log))
     return rows
 
 

@@ -75,7 +75,7 @@ class Asking:
             NoSuggestion, DraftlineError
         """
         engine = self._ready()
-        generation = engine.submit(prepared.request)
+        generation = engine.submit(replace(prepared.request, background=prefetch))
         return Running(engine, place, prepared, generation, began, self._on_end, prefetch=prefetch)
 
     def _ready(self) -> TextEngine:

@@ -211,7 +211,9 @@ class EditService:
             prepared = prepare_edit(selection, "-", self._ready_engine(), EditOptions(), request.diagnostics)
             engine = self._ready_engine()
             ids = prepared.request.prompt[: prepared.prompt.stable]
-            generation = engine.submit(replace(prepared.request, prompt=ids, max_new_tokens=1))
+            generation = engine.submit(
+                replace(prepared.request, prompt=ids, max_new_tokens=1, background=True)
+            )
             result = await asyncio.wrap_future(generation.future)
         except (Withheld, NoEditError, DraftlineError):
             return False

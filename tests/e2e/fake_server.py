@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-import types
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from inference import engine
+from inference.sharing import codec, start
 from lsp_server.cli import main
-from tests.fake_engine import engine_from_environment
+from tests.fake_engine import FakeCodec, engine_from_environment
 
-stand_in = types.ModuleType("inference.engine")
-stand_in.Engine = engine_from_environment  # type: ignore[attr-defined]
-sys.modules["inference.engine"] = stand_in
+engine.Engine = engine_from_environment  # type: ignore[assignment,misc]
+# The same where the engine has a process of its own: `DRAFTLINE_SHARED_ENGINE=1`.
+start.COMMAND = (sys.executable, str(Path(__file__).with_name("fake_engine_process.py")))
+codec.open_codec = lambda description: FakeCodec()
 
 sys.exit(main())

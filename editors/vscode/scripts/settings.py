@@ -50,6 +50,7 @@ def engine_fields() -> set[str]:
     """Fields that the one engine is started with; all others may differ from folder to folder."""
     watched = _Watched()
     settings.Settings.engine_config(watched)  # type: ignore[arg-type]
+    settings.Settings.sharing(watched)  # type: ignore[arg-type]
     return watched.read
 
 

@@ -25,6 +25,7 @@ from inference.diagnosis.measure import (
     StartUp,
 )
 from inference.diagnosis.problems import Problem, find_problems
+from inference.sharing.inspect import Running
 from inference.weights import convert, store
 from lsp_server.commands import doctor
 from lsp_server.commands.doctor_report import print_report
@@ -64,6 +65,7 @@ def test_json_of_a_model(
         "measured",
         "problems",
         "use",
+        "engines",
     }
     assert {"draftline", "python", "torch", "transformers", "tokenizers", "pygls"} <= set(report["versions"])
     assert report["machine"]["cores"]["usable"] >= 1
@@ -315,7 +317,13 @@ def test_report_with_everything_wrong_can_be_printed() -> None:
     measured = replace(MEASURED, self_test=SelfTest(40, (1, 40), (1,)), fill_in_the_middle=False)
     problems = tuple(find_problems(CONFIG, host, FILES, measured))
     use = Totals({"requests": 9, "shown": 4}, {"stale": 5}, {"cache": 4}, [7, 30]).report()
-    report = doctor.Report({"draftline": "0", "torch": ""}, 1.0, host, FILES, measured, problems, use)
+    engines = (
+        Running(4711, "tiny", "ready", 2, 1, GB, "/run/a.log"),
+        Running(4712, "", "silent", 0, 0, None, "/run/b.log"),
+    )
+    report = doctor.Report(
+        {"draftline": "0", "torch": ""}, 1.0, host, FILES, measured, problems, use, engines
+    )
     out = StringIO()
     print_report(report, Console(file=out))
     text = out.getvalue()
@@ -323,6 +331,10 @@ def test_report_with_everything_wrong_can_be_printed() -> None:
         assert problem.code in text and problem.next_step in text
     for words in (
         "[x]",
+        "pid 4711",
+        "tiny: ready, 2 attached, ",
+        "silent, it does not answer",
+        "/run/b.log",
         "onednn-u8: exact, not timed",
         "OTHER BITS",
         "NOT WRITABLE",

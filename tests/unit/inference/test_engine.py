@@ -189,6 +189,37 @@ def test_cancelling_a_waiting_request(engine: Engine, monkeypatch: pytest.Monkey
     assert running.future.result(timeout=30).finish_reason is FinishReason.LENGTH
 
 
+def test_what_nobody_waits_for_makes_way(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = _Gate(engine, monkeypatch)
+    prefetch = engine.submit(_request("a", background=True))
+    assert gate.entered.wait(30)
+    also = engine.submit(_request("b", background=True, client="2"))
+    asked = engine.submit(_request("c", client="2"))
+    gate.open()
+    assert prefetch.future.result(timeout=30).finish_reason is FinishReason.CANCELLED
+    wanted = asked.future.result(timeout=30)
+    later = also.future.result(timeout=30)
+    assert (wanted.finish_reason, later.finish_reason) == (FinishReason.LENGTH, FinishReason.LENGTH)
+    assert wanted.timings.queue < later.timings.queue
+    assert wanted.text == later.text
+
+
+def test_a_full_queue_of_one_client_is_not_the_other_ones(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = _Gate(engine, monkeypatch)
+    many = [engine.submit(_request(client="1"))]
+    assert gate.entered.wait(30)
+    many += [engine.submit(_request(client="1")) for _ in range(3)]
+    with pytest.raises(QueueFull):
+        engine.submit(_request(client="1"))
+    other = engine.submit(_request(client="2"))
+    for pending in many:
+        pending.cancel()
+    gate.open()
+    assert other.future.result(timeout=30).finish_reason is FinishReason.LENGTH
+
+
 def test_the_queue_is_bounded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = _Gate(engine, monkeypatch)
     pending: list[PendingGeneration] = [engine.submit(_request("0"))]
