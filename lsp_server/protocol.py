@@ -15,6 +15,11 @@
     reason code), ``sources`` (suggestions by who made them, as ``source`` of the trace) and ``latencyMs``
     (``p50`` and ``p95`` of the last few hundred suggestions, null without any). Numbers only.
 
+``draftline/grown`` (notification, server to client)
+    The lines that the newest request of a document was answered with while the model still wrote have become
+    more. Parameters: ``uri`` and ``version`` of the text. The whole answer is there for an automatic request
+    at the same place. Sent to clients whose profile asks again (completion/clients.py).
+
 ``draftline.server.accepted`` (command; arguments: the item's id)
     Set as ``command`` of each item; clients run it after the user accepted the whole item.
 
@@ -34,6 +39,7 @@ from inference.api import GenerationResult
 STATUS = "draftline/status"
 TRACE = "draftline/trace"
 STATISTICS = "draftline/statistics"
+GROWN = "draftline/grown"
 ACCEPTED = "draftline.server.accepted"
 RESTART = "draftline.server.restart"
 

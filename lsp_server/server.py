@@ -82,6 +82,7 @@ class DraftlineServer(LanguageServer):
         self.context.owner = self.notebooks.owner
         self.store.on_forget = self.forget
         self.learned: set[str] = set()
+        self.completion.on_grown = self._grown
         self.status = StatusReporter(lambda params: self.protocol.notify(protocol.STATUS, params.to_json()))
         self.load_progress = LoadProgress(self.protocol)
         self.tasks: set[asyncio.Task[Any]] = set()
@@ -143,6 +144,10 @@ class DraftlineServer(LanguageServer):
 
     def _respects_gitignore(self) -> list[bool]:
         return [self.settings_of(uri).respect_gitignore for uri in ("", *self.folders.uris)]
+
+    def _grown(self, uri: str, version: int) -> None:
+        if self.profile.asks_again:
+            self.protocol.notify(protocol.GROWN, {"uri": uri, "version": version})
 
     def next_item_id(self) -> str:
         """Identifies an item in the accepted command."""

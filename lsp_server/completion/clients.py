@@ -26,6 +26,7 @@ class ClientProfile:
         nothing_is_null: no suggestion is ``null``, not ``[]``.
         waits: every request says that it is automatic, also one by the user's own key, and comes after a
             delay of the client's own: waiting for the next key here would only add to it.
+        asks_again: its extension asks once more when it hears that an answer has grown.
     """
 
     name: str
@@ -35,12 +36,13 @@ class ClientProfile:
     item_list: bool = False
     nothing_is_null: bool = False
     waits: bool = False
+    asks_again: bool = False
 
 
 # A client nobody knows: nothing that could be shown or inserted wrongly.
 GENERIC = ClientProfile("generic")
 # The text to replace need only be contained, letter by letter, in the filter's text.
-VSCODE = ClientProfile("vscode", replaces_rest=True)
+VSCODE = ClientProfile("vscode", replaces_rest=True, asks_again=True)
 # ``null`` leaves the old ghost text, so nothing must be ``[]``. A range that is not empty is drawn over what
 # follows the cursor, more of it than is replaced, so it stays empty.
 NEOVIM = ClientProfile("neovim", filter_text=False)

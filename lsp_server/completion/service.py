@@ -53,6 +53,8 @@ class CompletionService:
         self.acceptance = Acceptance()
         self.debounce = Debounce()
         self.prefetch = Prefetch(self._start_prefetch)
+        # Told a document and the version of its text when an answer given half has become longer.
+        self.on_grown: Callable[[str, int], None] = lambda uri, version: None
 
     async def complete(
         self,
@@ -334,11 +336,21 @@ class CompletionService:
             self.statistics.generated(running.result, prefetch=running.prefetch)
         prefetched = running.prefetch and not running.cancelled
         wanted = self._store.version(uri) is not None and (mine or prefetched)
+        half = running.entry
         if running.suggestion is not None and running.place.selected is None and wanted:
             self._remember(running, running.suggestion)
         at = self._answered.get(uri)
+        if mine and at is not None and half is not None and running.entry is not None:
+            self._tell_growth(at, half, running.entry)
         if mine and at is not None and running.result is not None and not was_stopped(running.result):
             self.prefetch.later(lambda: self._after(at))
+
+    def _tell_growth(self, at: Place, half: Shown, whole: Shown) -> None:
+        """``half`` was answered at ``at``, unless the text is another by now; ``whole`` is the end of it."""
+        uri, version = at.snapshot.uri, at.snapshot.version
+        present = self._store.version(uri) == version and uri not in self._tickets
+        if present and len(whole.text) > len(half.text) and self._find(at) is not None:
+            self.on_grown(uri, version)
 
     def _joinable(self, wanted: Place) -> Running | None:
         """What the engine writes already, if ``wanted`` is on its way; otherwise that is stopped."""

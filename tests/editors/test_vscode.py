@@ -85,6 +85,12 @@ def test_suggestions_switches_crash_and_settings(play: Scenario) -> None:
     assert play("session", answer="compute(s)") == "passed"
 
 
+def test_first_lines_grow_to_the_whole_suggestion(play: Scenario) -> None:
+    assert (
+        play("grows", answer=" = one(s)\n    y = two(s)\n    z = three(s)", step_seconds="0.04") == "passed"
+    )
+
+
 def test_a_missing_server_is_told(play: Scenario) -> None:
     assert play("missing", found=False) == "passed"
 

@@ -18,6 +18,7 @@ export interface Api {
   readonly pid: () => number | undefined;
   readonly request: (method: string, params?: unknown) => Promise<unknown>;
   readonly edits: EditSelection;
+  readonly extended: () => number;
 }
 
 export function activate(context: vscode.ExtensionContext): Api {
@@ -87,7 +88,7 @@ export function activate(context: vscode.ExtensionContext): Api {
       void offerSetUp(server.problem.message);
     }
   });
-  return { view: current, pid: () => server.pid, request: (method, params) => ask(server, method, params), edits };
+  return { view: current, pid: () => server.pid, request: (method, params) => ask(server, method, params), edits, extended: () => server.extended };
 }
 
 function known(server: Server): Knowledge {

@@ -19,6 +19,12 @@ const BUSY_MS = 400;
 const STOP_MS = 5000;
 const KEPT_STDERR = 4000;
 
+/** A suggestion of which the first lines were shown has become longer. */
+interface Grown {
+  readonly uri: string;
+  readonly version: number;
+}
+
 export class Server implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   readonly onChange = this.changed.event;
@@ -29,6 +35,9 @@ export class Server implements vscode.Disposable {
   private process: ChildProcessWithoutNullStreams | undefined;
   private readonly backoff = new Backoff();
   private timer: NodeJS.Timeout | undefined;
+  /** Suggestions that were extended; for tests. */
+  extended = 0;
+  private extending = false;
   private running = 0;
   private starting = false;
   /** Which start is meant; whatever belongs to an earlier one is ignored. */
@@ -159,6 +168,11 @@ export class Server implements vscode.Disposable {
         this.changed.fire();
       }
     });
+    client.onNotification('draftline/grown', (params: Grown) => {
+      if (generation === this.generation) {
+        void this.extend(params);
+      }
+    });
     this.changed.fire();
     this.starting = true;
     try {
@@ -219,8 +233,11 @@ export class Server implements vscode.Disposable {
       },
       initializationFailedHandler: () => false,
       middleware: {
-        provideInlineCompletionItems: (document, position, context, token, next) =>
-          this.watch(Promise.resolve(next(document, position, context, token))),
+        provideInlineCompletionItems: (document, position, context, token, next) => {
+          // Asked by itself, it gets what is there, not other candidates.
+          const triggerKind = this.extending ? vscode.InlineCompletionTriggerKind.Automatic : context.triggerKind;
+          return this.watch(Promise.resolve(next(document, position, { ...context, triggerKind }, token)));
+        },
         workspace: {
           configuration: async (params, token, next) => {
             const values = await next(params, token);
@@ -229,6 +246,22 @@ export class Server implements vscode.Disposable {
         },
       },
     };
+  }
+
+  /** Puts the whole suggestion in the place of its first lines, if they are still on the screen. */
+  private async extend({ uri, version }: Grown): Promise<void> {
+    const document = vscode.window.activeTextEditor?.document;
+    if (document === undefined || document.version !== version || this.client?.code2ProtocolConverter.asUri(document.uri) !== uri) {
+      return;
+    }
+    this.extending = true;
+    try {
+      // Runs only while a suggestion is visible, so one that was dismissed stays away.
+      await vscode.commands.executeCommand('editor.action.inlineSuggest.showNext');
+      this.extended++;
+    } finally {
+      this.extending = false;
+    }
   }
 
   /** Shows that a request is running once it takes a while. */

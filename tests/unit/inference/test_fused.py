@@ -183,7 +183,7 @@ def test_wide_trees_up_to_the_end_of_the_context(wide_model: Path, monkeypatch: 
     loaded = load_runtime(config, lambda message, fraction: None)
     fan = Tree(tuple(range(31)), (-1,) * 31, (0.5,) * 31, ("suffix",) * 31)
     monkeypatch.setattr(TreeDrafter, "propose", lambda self, limit: fan.head(limit))
-    monkeypatch.setattr(Planner, "width", lambda self, tree: len(tree))
+    monkeypatch.setattr(Planner, "width", lambda self, tree, share=1.0: len(tree))
     request = GenerationRequest(tuple(range(20, 60)) * 14, max_new_tokens=64, digest_logits=True)
 
     def answer(draft: Any) -> Outcome:
@@ -204,7 +204,7 @@ def test_a_fault_in_a_forward_leaves_no_tree_behind(
     with monkeypatch.context() as patch:
         fan = Tree((1, 2, 3), (-1, -1, 0), (0.5,) * 3, ("suffix",) * 3)
         patch.setattr(TreeDrafter, "propose", lambda self, limit: fan.head(limit))
-        patch.setattr(Planner, "width", lambda self, tree: len(tree))
+        patch.setattr(Planner, "width", lambda self, tree, share=1.0: len(tree))
         patch.setattr(Planner, "observe", lambda self, rows, ms: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             loaded.run(request, lambda chunk: None, lambda: None)

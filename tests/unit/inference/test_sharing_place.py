@@ -94,10 +94,10 @@ def test_a_path_is_the_same_from_every_directory(tmp_path: Path, monkeypatch: py
     assert near != key_of(EngineConfig(model="models/tiny.gguf"))
 
 
-def test_the_directory_is_made_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+def test_the_directory_is_made_private(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path))
     found = private_directory()
-    assert found == tmp_path / "draftline"
+    assert found == short_path / "draftline"
     assert (found.stat().st_mode & 0o777, found.stat().st_uid) == (0o700, os.getuid())
     assert private_directory() == found
 
@@ -118,9 +118,9 @@ def spoil(path: Path, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("how", ["open to others", "a link", "a file", "of another user"])
 def test_a_directory_that_is_not_private_is_not_used(
-    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    how: str, short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    named = tmp_path / "run"
+    named = short_path / "run"
     spoil(named, how, monkeypatch)
     monkeypatch.setenv(place.DIRECTORY_VARIABLE, str(named))
     with pytest.raises(NoPrivatePlace, match="sharedEngine") as raised:
@@ -129,21 +129,21 @@ def test_a_directory_that_is_not_private_is_not_used(
 
 
 def test_the_next_directory_takes_the_place_of_a_bad_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bad = tmp_path / "runtime"
+    bad = short_path / "runtime"
     (bad / "draftline").mkdir(parents=True)
     (bad / "draftline").chmod(0o777)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(bad))
-    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
-    assert private_directory() == tmp_path / f"draftline-{os.getuid()}"
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(short_path))
+    assert private_directory() == short_path / f"draftline-{os.getuid()}"
     assert (bad / "draftline").stat().st_mode & 0o777 == 0o777
 
 
 def test_a_name_that_no_socket_can_have_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    long = tmp_path / ("x" * 100)
+    long = short_path / ("x" * 100)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
     with tempfile.TemporaryDirectory(dir="/tmp") as short:
         monkeypatch.setattr(tempfile, "gettempdir", lambda: short)

@@ -134,6 +134,31 @@ async def test_the_deadline_answers_whole_lines_and_the_rest_comes_later() -> No
     assert len(editor.engine.requests) == 1
 
 
+@pytest.mark.parametrize("edited", [False, True])
+async def test_that_a_half_answer_has_grown_is_told_if_the_text_is_the_same(edited: bool) -> None:
+    answer = "for a in b:\n        use(a)\n    return a"
+    editor = Editor("def f():\n    ", answer)
+    told: list[tuple[str, int]] = []
+    editor.service.on_grown = lambda uri, version: told.append((uri, version))
+    first = editor.ask(1, 4, first_line_ms=1)
+    await editor.settle()
+    await editor.write(len("for a in b:\n    "))
+    assert text_of(await first) == "for a in b:" and not told
+    if edited:
+        editor.type(1, 4, "f")
+    await editor.write(100)
+    assert told == ([] if edited else [(URI, 1)])
+
+
+async def test_of_a_whole_answer_nothing_more_is_told() -> None:
+    editor = Editor("def f():\n    ", "a = 1\n    b = 2")
+    editor.service.on_grown = lambda uri, version: pytest.fail("it was whole")
+    first = editor.ask(1, 4)
+    await editor.settle()
+    await editor.write(100)
+    assert text_of(await first) == "a = 1\n    b = 2"
+
+
 async def test_without_a_deadline_only_whole_answers_come() -> None:
     editor = Editor("def f():\n    ", "a = 1\n    b = 2")
     first = editor.ask(1, 4)

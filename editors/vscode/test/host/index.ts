@@ -84,6 +84,19 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
     await until('restarted', () => api.view().kind === 'ready' && api.pid() !== second);
   },
 
+  async grows(api, folder) {
+    await until('ready', () => api.view().kind === 'ready');
+    const editor = await open(folder);
+    await editor.edit((edit) => edit.insert(new vscode.Position(2, 0), '    \n'));
+    const end = editor.document.lineAt(2).range.end;
+    editor.selection = new vscode.Selection(end, end);
+    await vscode.commands.executeCommand('type', { text: 'x' });
+    await until('extended', () => api.extended());
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await vscode.commands.executeCommand('editor.action.inlineSuggest.commit');
+    await until('the whole suggestion', () => /^ {4}x = one\(s\)\r?\n {4}y = two\(s\)\r?\n {4}z = three\(s\)$/m.test(editor.document.getText()));
+  },
+
   async missing(api) {
     await until('told', () => api.view().kind === 'error');
     assert.match(api.view().tooltip, /No Python environment with Draftline was found/);
