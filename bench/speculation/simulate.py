@@ -168,7 +168,7 @@ def main() -> None:
     recorder.add_argument("--count", type=int, default=12, help="prompts of each set (12)")
     replayer = commands.add_parser("replay", help="try the drafters on recorded answers")
     replayer.add_argument("file", type=Path)
-    replayer.add_argument("--costs", type=_costs, default=Costs(COSTS), help="ROWS=MS,... of a forward")
+    replayer.add_argument("--costs", type=costs_from, default=Costs(COSTS), help="ROWS=MS,... of a forward")
     args = parser.parse_args()
     if args.command == "record":
         _record(args.file, args.data, args.count)
@@ -198,7 +198,7 @@ def _record(path: Path, data: Path | None, count: int) -> None:
     save(record(runtime, prompts), path)
 
 
-def _costs(text: str) -> Costs:
+def costs_from(text: str) -> Costs:
     return Costs({int(rows): float(ms) for rows, ms in (entry.split("=") for entry in text.split(","))})
 
 
