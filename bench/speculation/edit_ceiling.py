@@ -3,9 +3,9 @@
     python -m bench.speculation.edit_ceiling RESULTS [--data DIR] [--costs 1=13,8=18,16=28,32=50]
 
 RESULTS has a run of ``draftline bench quality --sets edit``. The copier of this table knows the answer: it
-copies each of the longest common blocks of tokens of the old code and the answer (difflib) from its first token
-to its last, and decodes the others one by one. A drafter that copies from the code can do better only by
-guessing tokens that are not in it.
+copies each of the longest common blocks of tokens of the old code and the answer (difflib) from its first
+token to its last, and decodes the others one by one. A drafter that copies from the code can do better only
+by guessing tokens that are not in it.
 """
 
 from __future__ import annotations
