@@ -87,8 +87,10 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
   async grows(api, folder) {
     await until('ready', () => api.view().kind === 'ready');
     const editor = await open(folder);
-    await editor.edit((edit) => edit.insert(new vscode.Position(2, 0), '    \n'));
-    const end = editor.document.lineAt(2).range.end;
+    const last = editor.document.lineCount - 1;
+    // An empty body gets a suggestion of several lines.
+    await editor.edit((edit) => edit.insert(editor.document.lineAt(last).range.end, '\n\ndef other(s):\n    '));
+    const end = editor.document.lineAt(editor.document.lineCount - 1).range.end;
     editor.selection = new vscode.Selection(end, end);
     await vscode.commands.executeCommand('type', { text: 'x' });
     await until('extended', () => api.extended());
