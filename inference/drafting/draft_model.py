@@ -256,11 +256,12 @@ class DraftModelDrafter:
     def _backlog(self) -> int:
         """Tokens to read before the last one."""
         last = len(self._sequence) - 1
-        return (
-            min(max(last - self._begin - self._agree(), 0), WINDOW)
-            if self._begin <= last
-            else min(last, WINDOW)
-        )
+        useful = self._useful()
+        return min(last - self._begin - useful if useful else last, WINDOW)
+
+    def _useful(self) -> int:
+        """Leading tokens of the slot that need not be read again."""
+        return max(min(self._agree(), len(self._sequence) - 1 - self._begin), 0)
 
     def _catch_up(self) -> tuple[int, torch.Tensor | None]:
         """Feed what the slot lacks of the sequence, its last token at least.
@@ -276,12 +277,11 @@ class DraftModelDrafter:
             slot.resize(longest)
         backlog = self._backlog()
         start = size - 1 - backlog
-        if backlog == WINDOW or start < self._begin:
-            # Too much is new: what was read before is left behind.
-            self._begin, self._agreeing = start, 0
+        if backlog == WINDOW or not self._useful():
+            # What was read before is another text, or too far behind.
+            self._begin = start
             self._model.begin_at(self._target, start)
-        else:
-            self._agreeing = start - self._begin
+        self._agreeing = start - self._begin
         slot.truncate(start - self._begin)
         self._show()
         logits = None

@@ -64,9 +64,9 @@ async def test_first_lines_come_early_and_their_growth_is_told(start: Any) -> No
     await client.initialize(options={"client": "vscode"})
     await client.ready()
     client.open(URI, "def f():\n    ")
-    assert insert(await client.complete(URI, 1, 4)) == "for a in b:"
+    assert insert(await client.ask(URI, 1, 4, automatic=True)[1]) == "for a in b:"
     await client.notification("draftline/grown", lambda params: params == {"uri": URI, "version": 1})
-    assert insert(await client.complete(URI, 1, 4)) == answer
+    assert insert(await client.ask(URI, 1, 4, automatic=True)[1]) == answer
 
 
 async def test_loading_is_answered_empty_and_shown_as_progress(start: Any) -> None:
