@@ -29,6 +29,9 @@ from inference.sampling import Sampling, filtered, gumbel_noise
 # Answers that profit from text read once, where the target has most of the prompt from an earlier request:
 # the next requests of a document begin alike.
 WARM_ANSWERS = 4
+# Tokens that are read at once at most. A draft model that knows the last lines guesses nearly as well as one
+# that has read all; to read all would cost more than short answers bring.
+WINDOW = 192
 
 
 class DraftModel:
@@ -55,6 +58,7 @@ class DraftModel:
         read = decoder.config.linear_weights - left_out * decoder.config.hidden_size
         self.relative_size = read / target.config.linear_weights
         self._slots: weakref.WeakKeyDictionary[KvSlot, KvSlot] = weakref.WeakKeyDictionary()
+        self._begins: weakref.WeakKeyDictionary[KvSlot, int] = weakref.WeakKeyDictionary()
 
     def slot_of(self, target: KvSlot) -> KvSlot | None:
         """The slot that follows one of the target's, None if nothing was drafted there yet."""
@@ -66,6 +70,14 @@ class DraftModel:
         slot.epoch = target.epoch
         return slot
 
+    def begin_of(self, target: KvSlot) -> int:
+        """Position in the target's text where that slot begins."""
+        return self._begins.get(target, 0)
+
+    def begin_at(self, target: KvSlot, position: int) -> None:
+        """Let that slot begin there from now on."""
+        self._begins[target] = position
+
     def longest(self, target: KvSlot) -> int:
         """Positions that the slot of one of the target's may need."""
         return min(self.context, target.capacity)
@@ -73,7 +85,7 @@ class DraftModel:
     def follow_targets(self) -> None:
         """Forget what the target's slots do not hold any more."""
         for target, slot in self._slots.items():
-            slot.truncate(slot.common_prefix(tuple(target.tokens)))
+            slot.truncate(slot.common_prefix(tuple(target.tokens[self.begin_of(target) :])))
 
 
 @dataclass(frozen=True)
@@ -129,10 +141,11 @@ class DraftModelDrafter:
         self._other: float | None = None
         self._draft: _Draft | None = None
         self._slot = model.slot_of(target)
+        self._begin = model.begin_of(target)
         if self._slot is not None:
             # Never more than the target reuses: a measurement without the cache is one of both models.
             reusable = cached if self._slot.epoch == target.epoch else 0
-            self._slot.truncate(min(reusable, self._slot.length))
+            self._slot.truncate(min(max(reusable - self._begin, 0), self._slot.length))
             self._slot.epoch = target.epoch
         planner.model.begin(model.relative_size)
 
@@ -144,10 +157,11 @@ class DraftModelDrafter:
     def worth(self, other: float) -> bool:
         """Whether to draft, when another proposal promises this speed, a multiple of plain decoding's."""
         planner, size = self._planner, len(self._sequence)
-        if self._foreign or not 0 < size <= self._model.context or not planner.costs.plain_ms:
+        backlog = self._backlog()
+        begin = size - 1 - backlog if backlog == WINDOW else self._begin
+        if self._foreign or not 0 < size - begin <= self._model.context or not planner.costs.plain_ms:
             return False
         self._other = other
-        backlog = size - 1 - min(self._agree(), size - 1)
         ask = Ask(self._other, backlog, self._left(), self._answers)
         worth = planner.model.pays(ask, self._costs())
         if not worth:
@@ -165,10 +179,12 @@ class DraftModelDrafter:
         model, worth, costs = self._model, self._planner.model, self._costs()
         size = len(self._sequence)
         # The last token of a draft is not fed.
-        depth = min(depth, limit, model.context - size + 1)
-        if self._foreign or size == 0 or depth <= 0:
+        if self._foreign or size == 0:
             return EMPTY
         backlog, logits = self._catch_up()
+        depth = min(depth, limit, model.context - (size - self._begin) + 1)
+        if depth <= 0:
+            return EMPTY
         if backlog > SHORT:
             worth.read(backlog, costs)
         if logits is None:
@@ -231,11 +247,21 @@ class DraftModelDrafter:
         """How many leading tokens of the slot are those of the sequence."""
         if self._slot is None:
             return 0
-        held, sequence = self._slot.tokens, self._sequence
-        limit = min(len(held), len(sequence))
-        while self._agreeing < limit and held[self._agreeing] == sequence[self._agreeing]:
+        held, sequence, begin = self._slot.tokens, self._sequence, self._begin
+        limit = min(len(held), len(sequence) - begin)
+        while self._agreeing < limit and held[self._agreeing] == sequence[begin + self._agreeing]:
             self._agreeing += 1
         return self._agreeing
+
+    def _backlog(self) -> int:
+        """Tokens to read before the last one."""
+        last = len(self._sequence) - 1
+        useful = self._useful()
+        return min(last - self._begin - useful if useful else last, WINDOW)
+
+    def _useful(self) -> int:
+        """Leading tokens of the slot that need not be read again."""
+        return max(min(self._agree(), len(self._sequence) - 1 - self._begin), 0)
 
     def _catch_up(self) -> tuple[int, torch.Tensor | None]:
         """Feed what the slot lacks of the sequence, its last token at least.
@@ -249,8 +275,14 @@ class DraftModelDrafter:
         longest = self._model.longest(self._target)
         if slot.capacity < longest:
             slot.resize(longest)
-        start = self._agreeing = min(self._agree(), size - 1)
-        slot.truncate(start)
+        backlog = self._backlog()
+        start = size - 1 - backlog
+        if backlog == WINDOW or not self._useful():
+            # What was read before is another text, or too far behind.
+            self._begin = start
+            self._model.begin_at(self._target, start)
+        self._agreeing = start - self._begin
+        slot.truncate(start - self._begin)
         self._show()
         logits = None
         for first in range(start, size, chunk):

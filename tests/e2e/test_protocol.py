@@ -58,6 +58,17 @@ async def test_a_whole_session(start: Any, capsys: pytest.CaptureFixture[str]) -
     assert client.violations == []
 
 
+async def test_first_lines_come_early_and_their_growth_is_told(start: Any) -> None:
+    answer = "for a in b:\n        use(a)\n    return a"
+    client: Client = await start(answer=answer, step_seconds=0.03)
+    await client.initialize(options={"client": "vscode"})
+    await client.ready()
+    client.open(URI, "def f():\n    ")
+    assert insert(await client.ask(URI, 1, 4, automatic=True)[1]) == "for a in b:"
+    await client.notification("draftline/grown", lambda params: params == {"uri": URI, "version": 1})
+    assert insert(await client.ask(URI, 1, 4, automatic=True)[1]) == answer
+
+
 async def test_loading_is_answered_empty_and_shown_as_progress(start: Any) -> None:
     client: Client = await start(answer="x", load_seconds=1)
     capabilities = {"window": {"workDoneProgress": True}}

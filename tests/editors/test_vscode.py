@@ -87,7 +87,7 @@ def test_suggestions_switches_crash_and_settings(play: Scenario) -> None:
 
 def test_first_lines_grow_to_the_whole_suggestion(play: Scenario) -> None:
     assert (
-        play("grows", answer=" = one(s)\n    y = two(s)\n    z = three(s)", step_seconds="0.04") == "passed"
+        play("grows", answer="x = one(s)\n    y = two(s)\n    z = three(s)", step_seconds="0.04") == "passed"
     )
 
 

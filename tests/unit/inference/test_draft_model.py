@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from inference.api import EngineConfig, EngineState, FinishReason, GenerationRequest, StopRules
+from inference.drafting.draft_model import WINDOW
 from inference.drafting.model_worth import Ask, Costs, ModelWorth
 from inference.engine import Engine
 from inference.errors import InvalidRequest
@@ -188,6 +189,27 @@ def test_without_the_cache_the_draft_model_reads_everything(
         rows.clear()
         _run(twin, draft="auto", use_cache=False, max_new_tokens=8)
         assert rows[0] == len(PROMPT) + 1
+
+
+def test_of_a_long_text_the_end_is_read(twin: Runtime, always: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = _draft_forwards(twin, monkeypatch)
+    prompt = tuple((7 * i + i // 50) % 400 for i in range(600))
+    options: dict[str, Any] = {"document": "long.py", "max_new_tokens": 24}
+    plain = _run(twin, prompt=prompt, draft="none", use_cache=False, max_new_tokens=24)
+    drafted = _run(twin, prompt=prompt, draft="auto", **options)
+    assert _same(plain, drafted) and _of_model(drafted)
+    assert sum(rows) - WINDOW < 4 * 24, "no more than the window is read at once"
+    # The next request of the document goes on where the slot begins.
+    rows.clear()
+    longer = (*prompt, *plain.token_ids[:8], 5, 6)
+    plain = _run(twin, prompt=longer, draft="none", use_cache=False, max_new_tokens=24)
+    drafted = _run(twin, prompt=longer, draft="auto", **options)
+    assert _same(plain, drafted) and rows[0] < 16
+    # Text before its begin is another one: nothing of it is used.
+    rows.clear()
+    drafted = _run(twin, prompt=longer[:40], draft="auto", **options)
+    assert _same(drafted, _run(twin, prompt=longer[:40], draft="none", use_cache=False, max_new_tokens=24))
+    assert rows[0] == 41
 
 
 def test_another_epoch_begins_anew(

@@ -89,10 +89,10 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
     const editor = await open(folder);
     const last = editor.document.lineCount - 1;
     // An empty body gets a suggestion of several lines.
-    await editor.edit((edit) => edit.insert(editor.document.lineAt(last).range.end, '\n\ndef other(s):\n    '));
+    await editor.edit((edit) => edit.insert(editor.document.lineAt(last).range.end, '\n\ndef other(s):'));
     const end = editor.document.lineAt(editor.document.lineCount - 1).range.end;
     editor.selection = new vscode.Selection(end, end);
-    await vscode.commands.executeCommand('type', { text: 'x' });
+    await vscode.commands.executeCommand('type', { text: '\n' });
     await until('extended', () => api.extended());
     await new Promise((resolve) => setTimeout(resolve, 500));
     await vscode.commands.executeCommand('editor.action.inlineSuggest.commit');
