@@ -171,7 +171,7 @@ class EngineHost:
             self._engine = engine
         else:
             # Another one took its place before this one was known.
-            end = engine.close if self._closed else partial(_end, engine)
+            end: Callable[[], None] = engine.close if self._closed else partial(_end, engine)
             threading.Thread(target=end, name="engine-close", daemon=True).start()
 
     def _report(self, epoch: int, status: EngineStatus) -> None:
