@@ -147,14 +147,17 @@ def _end(status: int) -> None:
 
 
 def _accept(listener: Listener, service: EngineService, closing: threading.Event) -> None:
+    said = ""
     while not closing.is_set():
         try:
             service.serve(listener.accept())
         except (Stranger, ConnectionError) as error:
             _log.warning("a connection was refused: %s", error)
         except Exception as error:  # if this ended, nobody new would get an answer
-            if not closing.wait(_PAUSE_SECONDS):  # too many open files or threads, say, which passes
-                _log.error("a connection could not be taken: %s", error)
+            # Too many open files or threads, say, which passes, and must not fill the log until then.
+            if not closing.wait(_PAUSE_SECONDS) and str(error) != said:
+                said = str(error)
+                _log.error("a connection could not be taken: %s", said)
 
 
 def _shorten(log: Path) -> None:
