@@ -26,7 +26,7 @@ from inference.api import (
 )
 from inference.errors import EngineLost, EngineStopped, InvalidRequest, PromptTooLong, QueueFull
 from inference.sharing import client as client_module
-from inference.sharing import messages, process, start
+from inference.sharing import channel, messages, process, start
 from inference.sharing.inspect import running_engines
 from inference.sharing.messages import Hello
 from inference.sharing.start import greet
@@ -406,3 +406,43 @@ def test_an_old_status_does_not_follow_the_end(stands: Any) -> None:
     assert client.status.state is EngineState.STOPPED
     client.close()  # once more does no harm
     assert client.status.state is EngineState.STOPPED
+
+
+class Stuck:
+    """A link whose other end neither reads nor writes."""
+
+    def __init__(self) -> None:
+        self._shut = threading.Event()
+
+    def send(self, data: bytes) -> None:
+        self._shut.wait(20)
+        raise OSError("shut")
+
+    def receive(self) -> bytes | None:
+        self._shut.wait(20)
+        return None
+
+    def set_timeout(self, seconds: float | None) -> None:
+        pass
+
+    def shut(self) -> None:
+        self._shut.set()
+
+    def close(self) -> None:
+        self._shut.set()
+
+
+def test_who_does_not_read_is_dropped_and_that_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(channel, "MOST_WAITING", 3)
+    ended = threading.Event()
+    stuck = channel.Channel(Stuck(), lambda message: None, ended.set, "stuck")
+    stuck.start()
+    for _ in range(6):
+        stuck.send(messages.Ping())
+    assert ended.wait(20)
+    assert "does not read" in caplog.text
+    caplog.clear()
+    stuck.send(messages.Ping())
+    assert not caplog.text and stuck._waiting.qsize() < 8
