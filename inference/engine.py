@@ -391,7 +391,7 @@ class Engine:
 
 def check_config(config: EngineConfig) -> None:
     """Raises:
-        InvalidRequest: no engine could run it.
+    InvalidRequest: no engine could run it.
     """
 
     def refuse(what: str, allowed: str) -> InvalidRequest:

@@ -77,7 +77,7 @@ class SharedEngine:
         back_off: tuple[float, ...] = BACK_OFF_SECONDS,
     ) -> None:
         """Raises:
-            InvalidRequest: no process could run the configuration.
+        InvalidRequest: no process could run the configuration.
         """
         check_config(config)
         self.config = config

@@ -25,8 +25,8 @@ from inference.api import (
     Timings,
 )
 from inference.errors import EngineLost, EngineStopped, InvalidRequest, PromptTooLong, QueueFull
-from inference.sharing import client as client_module
 from inference.sharing import channel, messages, process, start
+from inference.sharing import client as client_module
 from inference.sharing.inspect import running_engines
 from inference.sharing.messages import Hello
 from inference.sharing.start import greet
