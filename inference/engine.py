@@ -390,8 +390,10 @@ class Engine:
 
 
 def check_config(config: EngineConfig) -> None:
-    """Raises:
-    InvalidRequest: no engine could run it.
+    """Refuse what no engine could run.
+
+    Raises:
+        InvalidRequest
     """
 
     def refuse(what: str, allowed: str) -> InvalidRequest:

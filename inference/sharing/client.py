@@ -76,8 +76,10 @@ class SharedEngine:
         codec: OpenCodec | None = None,
         back_off: tuple[float, ...] = BACK_OFF_SECONDS,
     ) -> None:
-        """Raises:
-        InvalidRequest: no process could run the configuration.
+        """No process is asked yet.
+
+        Raises:
+            InvalidRequest: no engine could run the configuration.
         """
         check_config(config)
         self.config = config
