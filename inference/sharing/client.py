@@ -162,9 +162,10 @@ class SharedEngine:
 
         Waits for that, but not for long.
         """
+        attached = self._channel is not None
         self._retired = True
         self._detach(end=True)
-        if self._thread.is_alive():
+        if not attached and self._thread.is_alive():  # it may have started a process
             self._thread.join(2 * _RETIRE_SECONDS)
 
     # -- the thread that keeps it attached
