@@ -57,8 +57,8 @@ class BelowChecker:
         """Length of text that no later line takes back; ``line_start``: of the line being written."""
         if self._statement_end is not None:
             return self._statement_end
-        # Comments go with the statement below them.
-        return line_start if self._leads_at is None else self._leads_at
+        # Comments go with the statement below them, but nothing takes the first one back.
+        return self._leads_at if self._has_code and self._leads_at is not None else line_start
 
     def line_begins(self, text: str, start: int, character: str, depth: int) -> int | None:
         """The first character of a line comes that is no blank; the place where the text ends, if it does.

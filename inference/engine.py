@@ -118,7 +118,7 @@ class Engine:
     """Owns the model; implements `api.TextEngine`. All methods may be called from any thread."""
 
     def __init__(self, config: EngineConfig, on_status: Callable[[EngineStatus], None] | None = None) -> None:
-        _check_config(config)
+        check_config(config)
         self.config = config
         self._on_status = on_status
         self._status = EngineStatus(EngineState.STARTING, "Not started.")
@@ -389,7 +389,13 @@ class Engine:
             self._on_status(status)
 
 
-def _check_config(config: EngineConfig) -> None:
+def check_config(config: EngineConfig) -> None:
+    """Refuse what no engine could run.
+
+    Raises:
+        InvalidRequest
+    """
+
     def refuse(what: str, allowed: str) -> InvalidRequest:
         return InvalidRequest(f"{what} is not possible.", f"Allowed: {allowed}.")
 

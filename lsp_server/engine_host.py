@@ -7,6 +7,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from inference.api import EngineConfig, EngineState, EngineStatus, TextEngine
 from inference.errors import DraftlineError
@@ -169,7 +170,9 @@ class EngineHost:
         if epoch == self._epoch:
             self._engine = engine
         else:
-            threading.Thread(target=engine.close, name="engine-close", daemon=True).start()
+            # Another one took its place before this one was known.
+            end: Callable[[], None] = engine.close if self._closed else partial(_end, engine)
+            threading.Thread(target=end, name="engine-close", daemon=True).start()
 
     def _report(self, epoch: int, status: EngineStatus) -> None:
         if epoch == self._epoch:

@@ -40,7 +40,8 @@ def _did_change(ls: DraftlineServer, params: types.DidChangeNotebookDocumentPara
     changes = params.change.cells
     if changes is None:
         return
-    ls.completion.suggestions.edited(uri)
+    if changes.structure is not None or changes.data:
+        ls.completion.suggestions.edited(uri)
     if changes.structure is not None:
         array = changes.structure.array
         for closed in changes.structure.did_close or ():

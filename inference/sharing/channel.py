@@ -39,10 +39,12 @@ class Channel:
 
     def send(self, message: Message) -> None:
         """Send it soon; after the end it is dropped."""
+        if self.ended.is_set():
+            return
         if self._waiting.qsize() > MOST_WAITING:
             _log.warning("%s: the other side does not read", self._name)
             self._link.shut()
-        elif not self.ended.is_set():
+        else:
             self._waiting.put(message)
 
     def close(self, *, flush: bool = True) -> None:

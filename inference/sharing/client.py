@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -19,9 +20,10 @@ from inference.api import (
     GenerationRequest,
     TextCodec,
 )
-from inference.engine import PendingGeneration
+from inference.engine import PendingGeneration, check_config
 from inference.errors import DraftlineError, EngineLost, EngineStopped, error_of
 from inference.sharing import codec as codecs
+from inference.sharing import start
 from inference.sharing.channel import Channel
 from inference.sharing.link import Link
 from inference.sharing.messages import (
@@ -39,7 +41,7 @@ from inference.sharing.messages import (
     Submit,
 )
 from inference.sharing.place import Place
-from inference.sharing.start import PATIENCE, attach
+from inference.sharing.start import PATIENCE, attach, dismiss
 
 _log = logging.getLogger(__name__)
 
@@ -48,11 +50,12 @@ PING_SECONDS = 5.0
 HUNG_SECONDS = 30.0
 # Greetings that a process may leave without an answer after it was hung.
 HUNG_PATIENCE = 2
-# A process that lived for so long is no failure.
+# A process that lived for so long is no failure, if it was ready; loading may take as long and fail.
 LONG_SECONDS = 60.0
 # Between the ends of a process that does not get anywhere; one that answered is replaced at once.
 BACK_OFF_SECONDS = (0.25, 1.0, 4.0, 16.0)
 _RETIRE_SECONDS = 5.0
+_DISMISS_SECONDS = 20.0
 
 OpenCodec = Callable[[dict[str, Any]], TextCodec]
 
@@ -73,6 +76,12 @@ class SharedEngine:
         codec: OpenCodec | None = None,
         back_off: tuple[float, ...] = BACK_OFF_SECONDS,
     ) -> None:
+        """No process is asked yet.
+
+        Raises:
+            InvalidRequest: no engine could run the configuration.
+        """
+        check_config(config)
         self.config = config
         self.process_id: int | None = None
         self._place = place
@@ -89,7 +98,10 @@ class SharedEngine:
         self._channel: Channel | None = None
         self._closed = threading.Event()
         self._useful = False  # the present process has answered something
+        self._ready = False  # its model was loaded
         self._hung = False  # the last one did not answer any more
+        self._started = False  # a process, to which this is not attached yet
+        self._retired = False
         self._thread = threading.Thread(target=self._keep_attached, name="engine-attach", daemon=True)
 
     @property
@@ -150,7 +162,11 @@ class SharedEngine:
 
         Waits for that, but not for long.
         """
+        attached = self._channel is not None
+        self._retired = True
         self._detach(end=True)
+        if not attached and self._thread.is_alive():  # it may have started a process
+            self._thread.join(2 * _RETIRE_SECONDS)
 
     # -- the thread that keeps it attached
 
@@ -159,17 +175,20 @@ class SharedEngine:
         try:
             while not self._closed.is_set():
                 patience = HUNG_PATIENCE if self._hung else PATIENCE
-                link, welcome = attach(self._place, self.config, self._hello, self._closed, patience=patience)
+                link, welcome = attach(
+                    self._place, self.config, self._hello, self._closed, self._spawn, patience
+                )
                 _log.info("attached to the engine process %d with %d in all", welcome.pid, welcome.clients)
                 self.process_id = welcome.pid
-                self._useful = self._hung = False
+                self._useful = self._ready = self._hung = False
                 began = time.monotonic()
                 self._session(link)
                 self.process_id = None
                 if self._closed.is_set() or self._status.state is EngineState.FAILED:
-                    return
+                    break
                 self._lose()
-                if self._useful or time.monotonic() - began > LONG_SECONDS:
+                long = time.monotonic() - began > LONG_SECONDS
+                if self._useful or (self._ready and long):
                     misses = 0
                     continue
                 if misses >= len(self._back_off):
@@ -181,6 +200,13 @@ class SharedEngine:
         except Exception as error:
             _log.exception("the engine process cannot be reached")
             self._fail(EngineLost(f"The engine process cannot be reached: {error}.", "See the log."))
+        if self._started and self._retired:
+            dismiss(self._place, self._hello, _DISMISS_SECONDS)
+
+    def _spawn(self, place: Place, config: EngineConfig) -> subprocess.Popen[bytes]:
+        process = start.start_process(place, config)
+        self._started = True
+        return process
 
     def _session(self, link: Link) -> None:
         """Serve one connection until it ends, or is silent for too long."""
@@ -190,7 +216,7 @@ class SharedEngine:
             if self._closed.is_set():
                 link.close()
                 return
-            self._channel = channel
+            self._channel, self._started = channel, False
         channel.start()
         while not ended.wait(PING_SECONDS):
             silent = time.monotonic() - channel.heard
@@ -241,6 +267,7 @@ class SharedEngine:
                 self._codec = state.codec, self._open_codec(state.codec)
             except DraftlineError as error:
                 status = EngineStatus(EngineState.FAILED, error.message, None, error.code, error.next_step)
+        self._ready = self._ready or status.state is EngineState.READY
         self._set_status(status)
 
     # -- helpers

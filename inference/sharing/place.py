@@ -124,7 +124,7 @@ def candidates() -> Iterator[Path]:
         yield Path(named).expanduser().absolute()
         return
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    if os.path.isabs(runtime):
+    if os.path.isabs(runtime) and not _of_another_user(Path(runtime)):
         yield Path(runtime) / "draftline"
     if not WINDOWS:
         # Where an editor was started without the variable, the others' directory is there all the same.
@@ -133,6 +133,14 @@ def candidates() -> Iterator[Path]:
             yield usual / "draftline"
         yield Path(tempfile.gettempdir()) / f"draftline-{os.getuid()}"
     yield paths.home().absolute() / "run"
+
+
+def _of_another_user(path: Path) -> bool:
+    """As after a ``sudo`` that keeps the environment: what was made there would be in its owner's way."""
+    try:
+        return not WINDOWS and path.stat().st_uid != os.getuid()
+    except OSError:
+        return False
 
 
 def key_of(config: EngineConfig) -> str:

@@ -61,7 +61,8 @@ def main(argv: Sequence[str], make: MakeEngine = load_engine, describe: Describe
         make, describe: how to make the engine, and how clients make its tokenizer.
 
     Returns:
-        ANOTHER_RUNS: a process for this engine runs already. FAILED: nobody can be listened to.
+        ANOTHER_RUNS: a process for this engine runs already. FAILED: there is no engine, or nobody can be
+            listened to.
     """
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(process)d %(message)s"
@@ -80,16 +81,16 @@ def main(argv: Sequence[str], make: MakeEngine = load_engine, describe: Describe
         return ANOTHER_RUNS
     try:
         _shorten(place.log)
+        service = EngineService(Served(place.key, config, make, describe))
         listener = place.listen()
         place.pid.write_text(str(os.getpid()), encoding="ascii")
-    except OSError:
-        _log.exception("cannot listen in %s", place.directory)
+    except Exception:  # told that it listens, servers would start it again and again
+        _log.exception("cannot serve %s in %s", config.model, place.directory)
         tell(FAILED)
         return FAILED
     tell(ENDED)
     _log.info("the engine process for %s listens", config.model)
     try:
-        service = EngineService(Served(place.key, config, make, describe))
         closing = threading.Event()
         threading.Thread(
             target=_accept, args=(listener, service, closing), name="accept", daemon=True
@@ -146,14 +147,17 @@ def _end(status: int) -> None:
 
 
 def _accept(listener: Listener, service: EngineService, closing: threading.Event) -> None:
+    said = ""
     while not closing.is_set():
         try:
             service.serve(listener.accept())
         except (Stranger, ConnectionError) as error:
             _log.warning("a connection was refused: %s", error)
-        except OSError as error:
-            if not closing.wait(_PAUSE_SECONDS):  # too many open files, say, which passes
-                _log.error("a connection could not be taken: %s", error)
+        except Exception as error:  # if this ended, nobody new would get an answer
+            # Too many open files or threads, say, which passes, and must not fill the log until then.
+            if not closing.wait(_PAUSE_SECONDS) and str(error) != said:
+                said = str(error)
+                _log.error("a connection could not be taken: %s", said)
 
 
 def _shorten(log: Path) -> None:

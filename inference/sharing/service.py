@@ -78,6 +78,7 @@ class EngineService:
         self._clients: dict[int, _Client] = {}
         self._numbers = 0
         self._welcomed = False  # anybody so far
+        self._over = False  # nobody is served any more
         self._idle_seconds = first_seconds
         self._idle_since = time.monotonic()
         self._state = State(EngineStatus(EngineState.STARTING), served.config.context)
@@ -107,6 +108,7 @@ class EngineService:
                     continue
                 left = self._idle_since + self._idle_seconds - time.monotonic()
                 if left <= 0:
+                    self._over = True
                     return
                 self._changed.wait(left)
 
@@ -115,7 +117,11 @@ class EngineService:
         with self._lock:
             self._numbers += 1
             client = _Client(self, self._engine, self._numbers, link)
-        client.channel.start()
+        try:
+            client.channel.start()
+        except RuntimeError:  # no more threads
+            link.close()
+            raise
 
     def hang_up(self, seconds: float) -> None:
         """Send what waits to be sent, and end all connections; wait for that, but not for long."""
@@ -135,6 +141,8 @@ class EngineService:
             _log.error("a client wants another engine")
             return False
         with self._changed:
+            if self._over:
+                return False  # what it asked would be lost; it starts another process
             attached = len(self._clients) + (not hello.visit)
             model, state = self._served.config.model, self._state.status.state.value
             requests = sum(other.requests for other in self._clients.values())

@@ -18,7 +18,7 @@ from inference import paths
 from inference.api import EngineConfig
 from inference.errors import EngineLost, EngineStopped
 from inference.sharing.link import Link
-from inference.sharing.messages import BadMessage, Hello, Welcome, decode, encode
+from inference.sharing.messages import BadMessage, Hello, Leave, Welcome, decode, encode
 from inference.sharing.place import WINDOWS, Place
 from inference.sharing.process import ANOTHER_RUNS, ENDED, arguments_for
 
@@ -125,6 +125,27 @@ def greet(place: Place, hello: Hello) -> tuple[Link, Welcome]:
         raise ConnectionAbortedError("the engine process hung up")
     link.set_timeout(None)
     return link, answer
+
+
+def dismiss(place: Place, hello: Hello, seconds: float) -> None:
+    """End a process that was only just started, unless somebody else uses it; it may not listen yet.
+
+    Waits for its end, but no longer than ``seconds``.
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        try:
+            link, _ = greet(place, hello)
+        except (Silent, OSError):
+            time.sleep(_POLL_SECONDS)
+            continue
+        with contextlib.suppress(OSError):
+            link.set_timeout(left)
+            link.send(encode(Leave(end=True)))
+            while link.receive() is not None:
+                pass  # the status
+        link.close()
+        return
 
 
 def start_process(place: Place, config: EngineConfig) -> subprocess.Popen[bytes]:

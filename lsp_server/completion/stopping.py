@@ -11,12 +11,12 @@ from lsp_server.completion.stop_policy import below_cursor
 from lsp_server.documents.line_index import to_lf
 from lsp_server.documents.positions import without_surrogates
 from lsp_server.documents.text import Point, Snapshot
-from lsp_server.documents.text_marks import marks_of, open_mark
+from lsp_server.documents.text_marks import marks_of, open_mark_behind
 
 # Characters after the cursor that the engine compares its text with.
 STOP_SUFFIX_CHARS = 1024
-# How far up the begin of a string that the cursor stands in is looked for.
-_LINES_ABOVE = 2000
+# How far up the begin of a string that the cursor stands in is looked for; nearly always all the way.
+_LINES_ABOVE = 100_000
 
 
 def stop_rules(
@@ -37,7 +37,7 @@ def stop_rules(
     """
     scoped = "scope" not in options.filters_off
     marks = marks_of(snapshot.language_id)
-    above = snapshot.lf(max(0, cursor.line - _LINES_ABOVE), cursor.line)
+    above = snapshot.lines[max(0, cursor.line - _LINES_ABOVE) : cursor.line]
     return StopRules(
         token_ids=stop_ids,
         suffix=_suffix(snapshot, cursor, options),
@@ -48,7 +48,7 @@ def stop_rules(
         first_line_scope=scoped and not place.head.strip(),
         below=below_cursor(snapshot, cursor, options.filters_off),
         text_marks=marks if scoped else (),
-        open_text=open_mark(above + place.head, marks) if scoped else "",
+        open_text=open_mark_behind(above, place.head, marks) if scoped else "",
     )
 
 

@@ -11,6 +11,8 @@ _OPENING = re.compile(r"\A\s*```[^\n`]*(?:\n|\Z)")
 _FENCE_LINE = re.compile(r"^[ \t]*```[^\n`]*$", re.MULTILINE)
 # Up to three lines of prose before the fence: a capital letter, some words, an end of a sentence.
 _CHATTER = re.compile(r"\A\s*(?:[A-Z][^\n`]*\s[^\n`]*[.:!?]\s*\n+){1,3}(?=[ \t]*```)")
+# The begin of a comment of several lines. Behind other characters it is part of a path, as in "src/*".
+_COMMENT = re.compile(r"(?<!\S)/\*")
 # Languages in whose documents fences are ordinary text.
 _MARKUP = frozenset({"markdown", "mdx", "quarto", "rmd", "restructuredtext", "asciidoc"})
 
@@ -39,4 +41,5 @@ def _in_prose(before: str, language_id: str) -> bool:
     """Whether a docstring or a comment of several lines is open at the end of ``before``."""
     # A fence would be three marks of its own where a backtick is one.
     marks = tuple(mark for mark in marks_of(language_id) if mark != "`")
-    return bool(open_mark(before, marks)) or before.rfind("/*") > before.rfind("*/")
+    comments = [match.start() for match in _COMMENT.finditer(before)]
+    return bool(open_mark(before, marks)) or (bool(comments) and comments[-1] > before.rfind("*/"))

@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from inference.api import (
     Below,
     Chunk,
+    EngineConfig,
     EngineState,
     EngineStatus,
     FinishReason,
@@ -22,9 +24,9 @@ from inference.api import (
     StopRules,
     Timings,
 )
-from inference.errors import EngineLost, EngineStopped, PromptTooLong, QueueFull
+from inference.errors import EngineLost, EngineStopped, InvalidRequest, PromptTooLong, QueueFull
+from inference.sharing import channel, messages, process, start
 from inference.sharing import client as client_module
-from inference.sharing import messages, start
 from inference.sharing.inspect import running_engines
 from inference.sharing.messages import Hello
 from inference.sharing.start import greet
@@ -264,6 +266,41 @@ def test_it_is_idle_when_the_last_has_gone(stands: Any) -> None:
     assert not idle.is_alive()
 
 
+def test_who_comes_when_nobody_is_waited_for_any_more_is_not_taken(stands: Any) -> None:
+    stand = stands()
+    stand.attach(idle_seconds=0).close()
+    stand.service.wait_until_idle()  # the process is about to end
+    with pytest.raises(OSError, match="hung up"):
+        greet(stand.place, Hello(stand.place.key, 1))
+    assert stand.service.clients == 0
+
+
+def test_a_configuration_that_no_engine_could_run_is_refused_at_once(stands: Any) -> None:
+    with pytest.raises(InvalidRequest, match="context = 1"):
+        client_module.SharedEngine(EngineConfig(context=1), stands().place)
+
+
+def test_a_connection_that_cannot_be_served_is_not_the_last(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(process, "_PAUSE_SECONDS", 0.0)
+    closing = threading.Event()
+    served: list[object] = []
+
+    class Service:
+        def serve(self, link: object) -> None:
+            served.append(link)
+            if len(served) <= 3:
+                raise RuntimeError("can't start new thread")
+            closing.set()
+
+    listener: Any = SimpleNamespace(accept=object)
+    service: Any = Service()
+    process._accept(listener, service, closing)
+    assert len(served) == 4
+    assert caplog.text.count("can't start new thread") == 1, "the log stays small"
+
+
 def test_whoever_wants_another_engine_ends_this_one_only_when_alone(stands: Any) -> None:
     stand = stands()
     first, second = stand.attach(idle_seconds=1000), stand.attach(idle_seconds=1000)
@@ -331,10 +368,12 @@ def test_requests_end_and_another_process_is_found(stands: Any, monkeypatch: pyt
     assert EngineState.READY in states[:lost] and states[-1] is EngineState.READY
 
 
-def test_a_process_that_ends_again_and_again_is_given_up(
-    stands: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("long_seconds", [60.0, -1.0])
+def test_a_process_that_ends_again_and_again_is_given_up_however_long_it_loads(
+    long_seconds: float, stands: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand = stands()
+    monkeypatch.setattr(client_module, "LONG_SECONDS", long_seconds)
     monkeypatch.setattr(client_module.SharedEngine, "_session", lambda self, link: link.close())
     client = stand.attach(ready=False, back_off=(0.0, 0.0))
     until(lambda: client.status.state is EngineState.FAILED)
@@ -367,3 +406,43 @@ def test_an_old_status_does_not_follow_the_end(stands: Any) -> None:
     assert client.status.state is EngineState.STOPPED
     client.close()  # once more does no harm
     assert client.status.state is EngineState.STOPPED
+
+
+class Stuck:
+    """A link whose other end neither reads nor writes."""
+
+    def __init__(self) -> None:
+        self._shut = threading.Event()
+
+    def send(self, data: bytes) -> None:
+        self._shut.wait(20)
+        raise OSError("shut")
+
+    def receive(self) -> bytes | None:
+        self._shut.wait(20)
+        return None
+
+    def set_timeout(self, seconds: float | None) -> None:
+        pass
+
+    def shut(self) -> None:
+        self._shut.set()
+
+    def close(self) -> None:
+        self._shut.set()
+
+
+def test_who_does_not_read_is_dropped_and_that_is_said_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(channel, "MOST_WAITING", 3)
+    ended = threading.Event()
+    stuck = channel.Channel(Stuck(), lambda message: None, ended.set, "stuck")
+    stuck.start()
+    for _ in range(6):
+        stuck.send(messages.Ping())
+    assert ended.wait(20)
+    assert "does not read" in caplog.text
+    caplog.clear()
+    stuck.send(messages.Ping())
+    assert not caplog.text and stuck._waiting.qsize() < 8

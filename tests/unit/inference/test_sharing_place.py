@@ -15,7 +15,7 @@ import pytest
 from inference.api import EngineConfig
 from inference.sharing import link, place
 from inference.sharing.pipe import PipeListener, connect_pipe
-from inference.sharing.place import NoPrivatePlace, Place, absolute, key_of, private_directory
+from inference.sharing.place import NoPrivatePlace, Place, absolute, candidates, key_of, private_directory
 from inference.weights import store
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no modes")
@@ -138,6 +138,15 @@ def test_the_next_directory_takes_the_place_of_a_bad_one(
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(short_path))
     assert private_directory() == short_path / f"draftline-{os.getuid()}"
     assert (bad / "draftline").stat().st_mode & 0o777 == 0o777
+
+
+def test_nothing_is_made_in_the_directory_of_another_user(
+    short_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(short_path))
+    assert short_path / "draftline" in candidates()
+    monkeypatch.setattr(place.os, "getuid", lambda: 12345)  # as after `sudo -E`
+    assert short_path / "draftline" not in candidates()
 
 
 def test_a_name_that_no_socket_can_have_is_passed_over(

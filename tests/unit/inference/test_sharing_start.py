@@ -17,7 +17,9 @@ import pytest
 
 from inference.api import EngineConfig
 from inference.errors import EngineLost, EngineStopped
+from inference.sharing import client as client_module
 from inference.sharing import start
+from inference.sharing.client import SharedEngine
 from inference.sharing.inspect import running_engines
 from inference.sharing.messages import Hello
 from inference.sharing.place import Place
@@ -142,3 +144,47 @@ def test_nothing_is_started_for_those_who_have_closed(starter: Starter) -> None:
     with pytest.raises(EngineStopped):
         starter.attach()
     assert starter.processes == []
+
+
+def test_an_engine_that_cannot_even_be_made_is_given_up(
+    starter: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_STEP_SECONDS", "nonsense")
+    with pytest.raises(EngineLost, match="status 1"):
+        starter.attach()
+    assert "could not convert" in starter.place.log.read_text()
+
+
+def test_who_leaves_for_another_engine_takes_along_a_process_that_only_begins(
+    starter: Starter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, left = threading.Event(), threading.Event()
+
+    def spawn(place: Place, config: EngineConfig) -> subprocess.Popen[bytes]:
+        starter.processes.append(start_process(place, config))
+        begun.set()
+        left.wait(30)
+        return starter.processes[-1]
+
+    start_process = start.start_process
+    monkeypatch.setattr(start, "start_process", spawn)
+    monkeypatch.setattr(client_module, "_RETIRE_SECONDS", 20.0)
+    client = SharedEngine(EngineConfig(), starter.place, idle_seconds=1000)
+    client.start()
+    assert begun.wait(30)
+    leaving = threading.Thread(target=client.retire)
+    leaving.start()
+    until(client._closed.is_set)
+    left.set()
+    leaving.join(60)
+    assert not leaving.is_alive()
+    until(lambda: starter.alive() == [])
+
+
+def test_a_process_that_only_begins_stays_for_those_who_use_it(starter: Starter) -> None:
+    link, pid = starter.attach()
+    start.dismiss(starter.place, starter.hello, 10)
+    assert starter.alive() == [pid]
+    (running,) = running_engines(starter.place.directory)
+    assert running.clients == 1
+    link.close()

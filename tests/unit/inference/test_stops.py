@@ -149,6 +149,17 @@ def test_settled_text_is_never_taken_back_by_what_stands_below(
     assert output.startswith(checker.text)
 
 
+def test_a_comment_is_settled_unless_the_statement_below_it_may_go() -> None:
+    checker = StopChecker(StopRules(below=Below("    ", ("    done()",))))
+    checker.push("# Why.\n    a = 1\n")
+    assert checker.text[: checker.settled] == "# Why.\n    a = 1"
+    first = StopChecker(StopRules(below=Below("    ", ("    done()",))))
+    first.push("# Why.\n    ")
+    assert first.text[: first.settled] == "# Why."
+    checker.push("    # Then.\n    ")
+    assert checker.text[: checker.settled] == "# Why.\n    a = 1"
+
+
 @given(SUFFIX, OUTPUT, st.integers(1, 7))
 def test_pieces_do_not_matter(suffix: str, output: str, step: int) -> None:
     rules = StopRules(suffix=suffix, strings=("ab",), first_line_scope=True, text_marks=("`", "'''"))

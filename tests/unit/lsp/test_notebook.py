@@ -172,6 +172,28 @@ async def test_a_suggestion_does_not_outlive_an_edit_in_another_cell(server: Dra
     assert len(engine.requests) == 3, "prose is shown in another way than code"
 
 
+async def test_what_is_on_screen_stays_there_while_the_user_types_in_the_cell(
+    server: DraftlineServer,
+) -> None:
+    engine = FakeEngine(answer="old")
+    engine.start()
+    server.host._engine = engine
+    open_book(server, [("python", "a = 1"), ("python", "x = ")])
+    await server.completion.complete(cell(1), Point(0, 4), server.settings.completion_options())
+    shown = server.completion.suggestions._on_screen
+    assert shown is not None
+
+    def edit(number: int) -> dict[str, Any]:
+        place = {"line": 0, "character": 4}
+        change = {"range": {"start": place, "end": place}, "text": "o"}
+        return {"textContent": [{"document": {"uri": cell(number), "version": 2}, "changes": [change]}]}
+
+    change_book(server, edit(1))
+    assert server.completion.suggestions._on_screen is shown
+    change_book(server, edit(0))
+    assert server.completion.suggestions._on_screen is None
+
+
 def test_a_joined_text_is_the_same_object_until_a_cell_changes(server: DraftlineServer) -> None:
     open_book(server, [("python", "a = 1"), ("python", "x = ")])
     snapshot = server.store.get(cell(1)).snapshot()

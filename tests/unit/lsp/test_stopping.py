@@ -50,3 +50,26 @@ def test_the_string_that_the_cursor_stands_in() -> None:
     off = CompletionOptions(filters_off=frozenset({"scope"}))
     assert rules_at(snapshot, Point(2, 0), off).open_text == ""
     assert rules_at(Snapshot.of(text, language_id="c"), Point(2, 0), CompletionOptions()).open_text == ""
+
+
+def test_the_string_is_found_in_a_long_document_wherever_strings_stand_in_it() -> None:
+    # As long as this, one of a few cursors in a row would have the middle of a docstring as its first line.
+    block = 'def f():\n    """One.\n\n    Two.\n    """\n    return 1\n'
+    snapshot = Snapshot.of(block * 600, language_id="python")
+    within = {2, 3, 4}
+    for line in range(3000, 3012):
+        expected = '"""' if line % 6 in within else ""
+        assert rules_at(snapshot, Point(line, 0), CompletionOptions()).open_text == expected, line
+
+
+def test_marks_that_are_only_quoted_open_nothing() -> None:
+    text = (
+        "MARKS = ('\"\"\"', \"'''\", '\\'`')\nx = [\n    \"\"\"It's Ann's.\"\"\",\n    'it\\'s',\n"
+        '    """\n    It\'s\n'
+    )
+    snapshot = Snapshot.of(text, language_id="python")
+    found = [rules_at(snapshot, Point(line, 0), CompletionOptions()).open_text for line in range(6)]
+    assert found == ["", "", "", "", "", '"""']
+    script = Snapshot.of("a = '`'\nb = \"it's `\"\nc = `it's\n", language_id="typescript")
+    found = [rules_at(script, Point(line, 0), CompletionOptions()).open_text for line in range(4)]
+    assert found == ["", "", "", "`"]
