@@ -92,6 +92,13 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
     await editor.edit((edit) => edit.insert(editor.document.lineAt(last).range.end, '\n\ndef other(s):'));
     const end = editor.document.lineAt(editor.document.lineCount - 1).range.end;
     editor.selection = new vscode.Selection(end, end);
+    const shown = async (): Promise<boolean> => {
+      const report = (await api.request('draftline/statistics')) as { counts: Record<string, number> };
+      return (report.counts['shown'] ?? 0) > 0;
+    };
+    // The editor asks by itself only once it has been asked.
+    await vscode.commands.executeCommand('draftline.trigger');
+    await until('the first suggestion', shown);
     await vscode.commands.executeCommand('type', { text: '\n' });
     await until('extended', () => api.extended());
     await new Promise((resolve) => setTimeout(resolve, 500));
