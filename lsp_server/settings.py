@@ -107,7 +107,7 @@ class Settings:
     respect_gitignore: bool = True
     disabled_folders: frozenset[str] = frozenset()
     disabled_filters: frozenset[str] = frozenset()
-    context_sources: frozenset[str] = frozenset({"scope", "imports"})
+    context_sources: frozenset[str] = frozenset({"imports"})
     context_tokens: int = 256
     allow_download: bool = False
     replace_suffix: bool | None = None
