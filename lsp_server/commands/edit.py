@@ -29,6 +29,8 @@ from lsp_server.inline_edit.service import TRUNCATED, EditOptions, prepare_edit
 from lsp_server.stdio import clean_stdout
 
 STDIN = "-"
+# At \n only, as diffs have it.
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 @dataclass(frozen=True)
@@ -208,16 +210,21 @@ def _show(
         for line in _diff(target.path, text, edited):
             out.write(line)
     elif args.write:
-        _write(Path(target.path), text, edited)
+        try:
+            _write(Path(target.path), text, edited)
+        except OSError as error:
+            message = f"{target.path} cannot be written: {error.strerror}."
+            raise NoEditError(NoEdit.READ_ONLY, message) from error
         print(f"{target.path}: {rewritten.summary}", file=sys.stderr)
     else:
         out.write(edited)
 
 
 def _diff(path: str, old: str, new: str) -> list[str]:
-    before, after = old.split("\n"), new.split("\n")
-    lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="")
-    return [line.rstrip("\r") + "\n" for line in lines]
+    """As ``patch`` and ``git apply`` take it, line ends and the lack of the last one included."""
+    before, after = _LINE.findall(old), _LINE.findall(new)
+    lines = difflib.unified_diff(before, after, f"a/{path}", f"b/{path}")
+    return [line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines]
 
 
 def _check_writable(target: Target) -> None:

@@ -18,6 +18,8 @@ from inference.weights.convert import damaged_files, label_of
 from inference.weights.disk import megabytes
 from lsp_server.commands.progress import TerminalProgress
 
+_TABLE_COLUMNS = 160
+
 
 def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register ``model`` and its actions; ``args.run`` is then ``run``."""
@@ -88,7 +90,8 @@ def _list(args: argparse.Namespace) -> int:
             _state(status),
         )
     console = Console()
-    console.print(table)
+    # rich cuts what is wider than the terminal, or than 80 columns in a pipe; a name must be whole to be used.
+    Console(width=max(console.width, _TABLE_COLUMNS)).print(table)
     console.print()
     for status in models:
         console.print(f"{status.entry.name}: {status.entry.description}", highlight=False)

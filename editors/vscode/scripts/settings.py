@@ -62,7 +62,7 @@ def descriptions() -> dict[str, str]:
     found = {}
     for key, words in rows:
         words = re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", words)
-        words = re.sub(r"(, |; )?see (above|[A-Z]\w*)\b", "", words).replace("`", "").strip()
+        words = re.sub(r"(, |; )?see (above|[A-Z][\w ]*)", "", words).replace("`", "").strip()
         found[key] = f"{words[:1].upper()}{words[1:]}."
     return {**found, **WORDS}
 

@@ -67,6 +67,34 @@ def test_diff_and_json(answers: Any, file: Path, capfd: pytest.CaptureFixture[st
     assert figures["text"] == CHANGED and figures["flags"] == [] and figures["summary"]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("last", ["", "\n", "\n\n"])
+def test_a_diff_can_be_applied(end: str, last: str) -> None:
+    old = "a\n\fb\nc" + last
+    new = old.replace("c", "d")
+    old, new = old.replace("\n", end), new.replace("\n", end)
+    lines = edit._diff("f", old, new)
+    minus = "".join(line[1:] for line in lines[3:] if line[0] in " -")
+    plus = "".join(line[1:] for line in lines[3:] if line[0] in " +")
+    missing = "\n\\ No newline at end of file\n"
+    assert (minus.replace(missing, ""), plus.replace(missing, "")) == (old, new)
+    assert (missing in "".join(lines)) == (last == "")
+    counts = (len(old.split("\n")) - (last != ""), len(new.split("\n")) - (last != ""))
+    assert lines[2] == f"@@ -1,{counts[0]} +1,{counts[1]} @@\n"
+
+
+def test_a_file_that_cannot_be_written(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(edit.os, "replace", refuse)
+    assert main(["edit", str(file), "Rename x to y.", "--write"]) == 1
+    assert "(read-only)" in capfd.readouterr().err
+    assert file.read_bytes() == TEXT.encode() and list(file.parent.iterdir()) == [file]
+
+
 def test_stdin_for_the_text_or_the_instruction(
     answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

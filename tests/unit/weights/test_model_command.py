@@ -71,7 +71,7 @@ def test_list(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_forms_whose_names_contain_each_other_are_told_apart(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "80")
     made = {}
     for numerics, mixed in (("int8", ""), ("llm-int8", ""), ("int8", "head=bf16"), ("int8", "head=fp32")):
         made[numerics, mixed] = str(store.prepare("tiny", numerics, mixed=mixed).path)  # type: ignore[arg-type]
