@@ -60,7 +60,7 @@ def test_write_keeps_mode_and_byte_order_mark(answers: Any, file: Path) -> None:
 
 def test_diff_and_json(answers: Any, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["edit", str(file), "Rename.", "--diff"]) == 0
-    out = capfd.readouterr().out
+    out = capfd.readouterr().out.replace("\r\n", "\n")
     assert f"+++ b/{file}\n" in out and "-    x = 1\n" in out and "+    y = 1\n" in out
     assert main(["edit", str(file), "Rename.", "--json"]) == 0
     figures = json.loads(capfd.readouterr().out)

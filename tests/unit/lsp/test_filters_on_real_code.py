@@ -73,7 +73,8 @@ def _gaps(lines: list[str], chance: random.Random, kind: str) -> Iterator[tuple[
         while last > number and not lines[last].strip():
             last -= 1
         middle = "\n".join([line[column:], *lines[number + 1 : last + 1]]).rstrip()
-        if last - number <= MAX_LINES and any(char.isalnum() for char in middle):
+        # Tests of prompts spell out control tokens, at which an answer ends.
+        if last - number <= MAX_LINES and any(char.isalnum() for char in middle) and "<|" not in middle:
             yield Point(number, column), middle, last
 
 
