@@ -90,7 +90,7 @@ def _list(args: argparse.Namespace) -> int:
             _state(status),
         )
     console = Console()
-    # rich cuts what is wider than the terminal, or than 80 columns in a pipe; a name must be whole to be used.
+    # rich cuts what is wider than the terminal, or than 80 columns in a pipe; a name is of use as a whole.
     Console(width=max(console.width, _TABLE_COLUMNS)).print(table)
     console.print()
     for status in models:

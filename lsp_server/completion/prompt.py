@@ -19,8 +19,8 @@ from lsp_server.prompts.context_files import ContextFile, LeadWriter
 from lsp_server.prompts.fim import FimFormat, FimParts, find_format, render
 from lsp_server.prompts.fit import fit_begin, fit_end
 
-# An edit behind the cursor, and in other orders than "spm" each new line, makes the suffix be read anew, so its
-# length is latency; its use falls off fast with the distance from the cursor.
+# An edit behind the cursor, and in other orders than "spm" each new line, makes the suffix be read anew, so
+# its length is latency; its use falls off fast with the distance from the cursor.
 MAX_SUFFIX_TOKENS = 128
 # Of the document's tokens; a longer header of a family is left out.
 _HEADER_SHARE = 8
