@@ -13,6 +13,7 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any
 
 from inference.errors import DraftlineError
 from lsp_server import __version__
@@ -29,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="draftline", description="Private code completion that runs on this machine."
     )
     parser.add_argument("--version", action="version", version=f"draftline {__version__}")
-    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=_SwitchesAnywhere
+    )
     modules: dict[str, ModuleType] = {}
     for name in wanted:
         module = _load(name)
@@ -48,6 +51,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+class _SwitchesAnywhere(argparse.ArgumentParser):
+    """Takes switches also in front of a positional argument that may be left out: ``edit PATH --diff TEXT``.
+
+    argparse alone, before Python 3.13, takes that argument for left out as soon as a switch comes.
+    """
+
+    _mixing = False
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As of the base class."""
+        optional = any(action.nargs == "?" for action in self._get_positional_actions())
+        if self._mixing or not optional:
+            return super().parse_known_args(args, namespace)
+        self._mixing = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._mixing = False
 
 
 def _load(name: str) -> ModuleType | None:

@@ -142,7 +142,7 @@ def read_text(path: Path) -> str:
     except OSError as error:
         raise CannotComplete(f"{path} cannot be read: {error.strerror}.") from None
     if b"\0" in data:
-        raise CannotComplete(f"{path} is a binary file.", "Only text files in UTF-8 can be completed.")
+        raise CannotComplete(f"{path} is a binary file.", "Name a text file in UTF-8.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -83,6 +83,12 @@ def test_a_diff_can_be_applied(end: str, last: str) -> None:
     assert lines[2] == f"@@ -1,{counts[0]} +1,{counts[1]} @@\n"
 
 
+def test_switches_between_path_and_instruction(answers: Any, file: Path) -> None:
+    assert main(["edit", str(file), "--lines", "1-3", "--write", "Rename x to y."]) == 0
+    assert file.read_bytes() == CHANGED.encode()
+    assert main(["edit", str(file), "--write", "Rename.", "one too many"]) == 2
+
+
 def test_a_file_that_cannot_be_written(
     answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
