@@ -39,7 +39,7 @@ def _section(console: Console, title: str, rows: list[tuple[str, str]]) -> None:
     console.print(Text(title, "bold"))
     for name, value in rows:
         # Not a table: paths are there to be copied, so they must not be folded.
-        console.print(Text(f"  {name:<20}").append(value), soft_wrap=True)
+        console.print(Text(f"  {name:<19} ").append(value), soft_wrap=True)
     console.print()
 
 
