@@ -57,19 +57,8 @@ class AutoDrafter:
         tree, guessed = self._proposed, self._guessed
         if guessed:
             # Of a draft in its place the forward tells the tokens up to the first wrong one.
-            self._planner.trust.learn(sum(guessed.chances), _right(guessed, tree, chosen))
+            path = [chosen[row] for row in (0, *(node + 1 for node in tree.taken(chosen)))]
+            self._planner.trust.learn(sum(guessed.chances), guessed.reach(path))
         self._guesses.verified(tree, fed, chosen, top)
         if self._model is not None:
-            self._model.verified(tree, fed, chosen)
-
-
-def _right(guessed: Tree, verified: Tree, chosen: Sequence[int]) -> int:
-    """How many nodes of a tree the model took, as far as is known from a forward that verified another."""
-    rows = [0, *(node + 1 for node in verified.taken(chosen))]
-    node, right = -1, 0
-    for row in rows:
-        behind = [child for child in guessed.children(node) if guessed.tokens[child] == chosen[row]]
-        if not behind:
-            break
-        node, right = behind[0], right + 1
-    return right
+            self._model.verified(tree, chosen)

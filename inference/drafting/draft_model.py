@@ -34,6 +34,14 @@ WARM_ANSWERS = 4
 WINDOW = 192
 
 
+@dataclass
+class Follower:
+    """The draft model's slot for one of the target's, and where in the target's text it begins."""
+
+    slot: KvSlot
+    begin: int = 0
+
+
 class DraftModel:
     """A decoder that drafts, with a KV slot for each of the target's. Belongs to the worker thread.
 
@@ -57,26 +65,17 @@ class DraftModel:
         left_out = 0 if self.head is None else decoder.config.vocab_size - self.head.out_features
         read = decoder.config.linear_weights - left_out * decoder.config.hidden_size
         self.relative_size = read / target.config.linear_weights
-        self._slots: weakref.WeakKeyDictionary[KvSlot, KvSlot] = weakref.WeakKeyDictionary()
-        self._begins: weakref.WeakKeyDictionary[KvSlot, int] = weakref.WeakKeyDictionary()
+        self._followers: weakref.WeakKeyDictionary[KvSlot, Follower] = weakref.WeakKeyDictionary()
 
-    def slot_of(self, target: KvSlot) -> KvSlot | None:
-        """The slot that follows one of the target's, None if nothing was drafted there yet."""
-        return self._slots.get(target)
+    def follower_of(self, target: KvSlot) -> Follower | None:
+        """What follows one of the target's slots, None if nothing was drafted there yet."""
+        return self._followers.get(target)
 
-    def new_slot(self, target: KvSlot) -> KvSlot:
-        """Make the slot that follows one of the target's."""
-        slot = self._slots[target] = self.decoder.new_slot(self.longest(target))
-        slot.epoch = target.epoch
-        return slot
-
-    def begin_of(self, target: KvSlot) -> int:
-        """Position in the target's text where that slot begins."""
-        return self._begins.get(target, 0)
-
-    def begin_at(self, target: KvSlot, position: int) -> None:
-        """Let that slot begin there from now on."""
-        self._begins[target] = position
+    def follow(self, target: KvSlot) -> Follower:
+        """Make what follows one of the target's slots."""
+        follower = self._followers[target] = Follower(self.decoder.new_slot(self.longest(target)))
+        follower.slot.epoch = target.epoch
+        return follower
 
     def longest(self, target: KvSlot) -> int:
         """Positions that the slot of one of the target's may need."""
@@ -84,8 +83,9 @@ class DraftModel:
 
     def follow_targets(self) -> None:
         """Forget what the target's slots do not hold any more."""
-        for target, slot in self._slots.items():
-            slot.truncate(slot.common_prefix(tuple(target.tokens[self.begin_of(target) :])))
+        for target, follower in self._followers.items():
+            slot = follower.slot
+            slot.truncate(slot.common_prefix(tuple(target.tokens[follower.begin :])))
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,13 @@ class DraftModelDrafter:
         self._agreeing = 0  # leading tokens of the slot known to be those of the sequence
         self._other: float | None = None
         self._draft: _Draft | None = None
-        self._slot = model.slot_of(target)
-        self._begin = model.begin_of(target)
-        if self._slot is not None:
+        self._follower = model.follower_of(target)
+        if self._follower is not None:
             # Never more than the target reuses: a measurement without the cache is one of both models.
-            reusable = cached if self._slot.epoch == target.epoch else 0
-            self._slot.truncate(min(max(reusable - self._begin, 0), self._slot.length))
-            self._slot.epoch = target.epoch
+            slot, begin = self._follower.slot, self._follower.begin
+            reusable = cached if slot.epoch == target.epoch else 0
+            slot.truncate(min(max(reusable - begin, 0), slot.length))
+            slot.epoch = target.epoch
         planner.model.begin(model.relative_size)
 
     def extend(self, tokens: list[int]) -> None:
@@ -157,12 +157,11 @@ class DraftModelDrafter:
     def worth(self, other: float) -> bool:
         """Whether to draft, when another proposal promises this speed, a multiple of plain decoding's."""
         planner, size = self._planner, len(self._sequence)
-        backlog = self._backlog()
-        begin = size - 1 - backlog if backlog == WINDOW else self._begin
+        begin, start = self._reading()
         if self._foreign or not 0 < size - begin <= self._model.context or not planner.costs.plain_ms:
             return False
         self._other = other
-        ask = Ask(self._other, backlog, self._left(), self._answers)
+        ask = Ask(self._other, size - 1 - start, self._left(), self._answers)
         worth = planner.model.pays(ask, self._costs())
         if not worth:
             planner.model.silent(planner.costs.plain_ms)
@@ -181,8 +180,8 @@ class DraftModelDrafter:
         # The last token of a draft is not fed.
         if self._foreign or size == 0:
             return EMPTY
-        backlog, logits = self._catch_up()
-        depth = min(depth, limit, model.context - (size - self._begin) + 1)
+        follower, backlog, logits = self._catch_up()
+        depth = min(depth, limit, model.context - (size - follower.begin) + 1)
         if depth <= 0:
             return EMPTY
         if backlog > SHORT:
@@ -202,7 +201,7 @@ class DraftModelDrafter:
                 break
             if self._stopped():
                 break
-            logits = self._forward([token], True)
+            logits = self._forward(follower.slot, [token], True)
             assert logits is not None
             forwards += 1
         tree = chain.tree(limit if branches else len(chain))
@@ -214,7 +213,7 @@ class DraftModelDrafter:
         """How many tokens of the draft are expected to be right, rounded down."""
         return 0 if self._draft is None else int(sum(self._draft.tree.chances))
 
-    def verified(self, tree: Tree, fed: Sequence[int], chosen: Sequence[int]) -> None:
+    def verified(self, tree: Tree, chosen: Sequence[int]) -> None:
         """Learn from the target's choices behind the rows of a tree, this one's or another proposal."""
         worth, draft = self._planner.model, self._draft
         taken = tree.taken(chosen)
@@ -243,54 +242,52 @@ class DraftModelDrafter:
         costs = self._planner.costs
         return self._planner.model.costs(costs.plain_ms, costs.row)
 
-    def _agree(self) -> int:
-        """How many leading tokens of the slot are those of the sequence."""
-        if self._slot is None:
-            return 0
-        held, sequence, begin = self._slot.tokens, self._sequence, self._begin
+    def _agree(self, held: Sequence[int], begin: int) -> int:
+        """How many of these tokens, from the first on, are those of the sequence from ``begin`` on."""
+        sequence = self._sequence
         limit = min(len(held), len(sequence) - begin)
         while self._agreeing < limit and held[self._agreeing] == sequence[begin + self._agreeing]:
             self._agreeing += 1
         return self._agreeing
 
-    def _backlog(self) -> int:
-        """Tokens to read before the last one."""
+    def _reading(self) -> tuple[int, int]:
+        """Where in the sequence the slot will begin, and the first token that it will have to read.
+
+        The last token is always read: what stands behind it is asked for.
+        """
         last = len(self._sequence) - 1
-        useful = self._useful()
-        return min(last - self._begin - useful if useful else last, WINDOW)
+        if self._follower is not None:
+            begin = self._follower.begin
+            useful = min(self._agree(self._follower.slot.tokens, begin), last - begin)
+            if useful > 0 and last - begin - useful < WINDOW:
+                return begin, begin + useful
+        # What was read before is another text, or lies too far behind.
+        start = max(0, last - WINDOW)
+        return start, start
 
-    def _useful(self) -> int:
-        """Leading tokens of the slot that need not be read again."""
-        return max(min(self._agree(), len(self._sequence) - 1 - self._begin), 0)
-
-    def _catch_up(self) -> tuple[int, torch.Tensor | None]:
+    def _catch_up(self) -> tuple[Follower, int, torch.Tensor | None]:
         """Feed what the slot lacks of the sequence, its last token at least.
 
         Returns:
-            tokens fed beside that one, and logits [1, vocab] behind it; None if interrupted.
+            what follows the target; tokens fed beside that one; logits [1, vocab] behind it, None if
+            interrupted.
         """
-        if self._slot is None:
-            self._slot = self._model.new_slot(self._target)
-        slot, size, chunk = self._slot, len(self._sequence), self._model.prefill_chunk
+        follower = self._follower = self._follower or self._model.follow(self._target)
+        slot, size, chunk = follower.slot, len(self._sequence), self._model.prefill_chunk
         longest = self._model.longest(self._target)
         if slot.capacity < longest:
             slot.resize(longest)
-        backlog = self._backlog()
-        start = size - 1 - backlog
-        if backlog == WINDOW or not self._useful():
-            # What was read before is another text, or too far behind.
-            self._begin = start
-            self._model.begin_at(self._target, start)
-        self._agreeing = start - self._begin
-        slot.truncate(start - self._begin)
+        follower.begin, start = self._reading()
+        self._agreeing = start - follower.begin
+        slot.truncate(self._agreeing)
         self._show()
         logits = None
         for first in range(start, size, chunk):
             if self._stopped():
-                return first - start, None
+                return follower, first - start, None
             block = self._sequence[first : first + chunk]
-            logits = self._forward(block, first + chunk >= size)
-        return size - 1 - start, logits
+            logits = self._forward(slot, block, first + chunk >= size)
+        return follower, size - 1 - start, logits
 
     def _show(self) -> None:
         """Let a short head have the tokens of the sequence."""
@@ -302,11 +299,10 @@ class DraftModelDrafter:
         head.add(self._sequence[self._shown :])
         self._shown = len(self._sequence)
 
-    def _forward(self, tokens: list[int], wanted: bool) -> torch.Tensor | None:
+    def _forward(self, slot: KvSlot, tokens: list[int], wanted: bool) -> torch.Tensor | None:
         """Logits [1, vocab] behind the last of ``tokens`` if they are wanted."""
-        assert self._slot is not None
         begin = time.perf_counter()
-        logits = self._model.decoder.forward(tokens, self._slot, len(tokens) - 1 if wanted else None)
+        logits = self._model.decoder.forward(tokens, slot, len(tokens) - 1 if wanted else None)
         synchronize(self._model.decoder.device)
         self._planner.model.observe(len(tokens), (time.perf_counter() - begin) * 1000)
         return logits

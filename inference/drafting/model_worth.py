@@ -21,8 +21,8 @@ SHARE = 0.015
 # What gains add. More would be lost at once where a text begins that the draft model knows nothing of.
 MOST_SAVED = 8.0
 
-# A token that is less likely is not verified. Its row costs 0.03 of a forward with VNNI, more elsewhere, and
-# behind it little is left to gain: k such tokens in a row are right with 0.2 ** k.
+# What is less likely, together with all before it, is not verified. A row costs 0.03 of a forward with VNNI,
+# more elsewhere.
 LEAST_CHANCE = 0.05
 # Other proposals that promise less than this speed leave something to gain for the draft model.
 PROMISING = 1.25

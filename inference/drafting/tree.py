@@ -93,6 +93,14 @@ class Tree:
         size = len(proposal.tokens)
         return Tree(proposal.tokens, tuple(range(-1, size - 1)), (chance,) * size, (proposal.source,) * size)
 
+    def reach(self, tokens: Sequence[int]) -> int:
+        """How many of these tokens, from the first on, are a path from a root downwards."""
+        node, right = -1, 0
+        for child, parent in enumerate(self.parents):
+            if right < len(tokens) and parent == node and self.tokens[child] == tokens[right]:
+                node, right = child, right + 1
+        return right
+
     def taken(self, chosen: Sequence[int]) -> list[int]:
         """Nodes that the model takes, from a root downwards.
 

@@ -42,9 +42,9 @@ class ShortHead:
         always = [*range(FREQUENT), *sorted(token for token in set(control) if FREQUENT <= token < size)]
         self._always = torch.tensor(always)
         self._linear = linear(self._always)
-        self._row = {token: row for row, token in enumerate(always) if token >= FREQUENT}
-        self._others: list[int] = []
-        self._rows = torch.empty(0, weight.shape[1])
+        self._rare = frozenset(always[FREQUENT:])
+        self._known = {*self._rare}  # tokens behind the frequent ones that have a logit
+        self._rows = torch.empty(0, weight.shape[1])  # of those that the text brought
         self.ids = self._always
         """Token of each logit, int64 [out]."""
 
@@ -55,20 +55,20 @@ class ShortHead:
 
     def begin(self) -> None:
         """Another text."""
-        self._others, self._rows, self.ids = [], self._rows[:0], self._always
+        self._known, self._rows, self.ids = {*self._rare}, self._rows[:0], self._always
 
     def add(self, tokens: Iterable[int]) -> None:
         """These tokens are in the text; ids outside the vocabulary are passed over."""
-        known, size = {*self._others}, self._weight.shape[0]
-        new = {token for token in tokens if FREQUENT <= token < size and token not in self._row} - known
-        fresh = sorted(new)[: MOST_OTHERS - len(self._others)]
+        size = self._weight.shape[0]
+        new = {token for token in tokens if FREQUENT <= token < size} - self._known
+        fresh = sorted(new)[: MOST_OTHERS - len(self._rows)]
         if not fresh:
             return
+        self._known.update(fresh)
         at = torch.tensor(fresh)
         rows = self._weight[at].float()
         if self._scale is not None:
             rows *= self._scale[at].unsqueeze(1)
-        self._others += fresh
         self._rows = torch.cat((self._rows, rows))
         self.ids = torch.cat((self.ids, at))
 
@@ -91,4 +91,4 @@ class ShortHead:
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """float32 [rows, in] -> float32 [rows, len(ids)]."""
         logits = self._linear(x)
-        return torch.cat((logits, x @ self._rows.t()), dim=1) if self._others else logits
+        return torch.cat((logits, x @ self._rows.t()), dim=1) if len(self._rows) else logits

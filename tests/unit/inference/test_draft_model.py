@@ -212,6 +212,14 @@ def test_of_a_long_text_the_end_is_read(twin: Runtime, always: None, monkeypatch
     assert rows[0] == 41
 
 
+def test_a_short_text_in_the_slot_of_a_long_one_is_drafted_for(twin: Runtime, always: None) -> None:
+    long = tuple((7 * i + i // 50) % 400 for i in range(400))
+    _run(twin, prompt=long, draft="auto", document="both.py", max_new_tokens=8)
+    drafted = _run(twin, prompt=long[:60], draft="auto", document="both.py", max_new_tokens=24)
+    plain = _run(twin, prompt=long[:60], draft="none", use_cache=False, max_new_tokens=24)
+    assert _same(drafted, plain) and _of_model(drafted)
+
+
 def test_another_epoch_begins_anew(
     home: None, looping_model: Path, always: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,10 +325,10 @@ def test_closed_documents_are_forgotten_by_both(runtime: Runtime, always: None) 
     assert model is not None
     _run(runtime, draft="auto", document="a.py")
     (target,) = (slot for slot in runtime.slots.slots if slot.document == "a.py")
-    slot = model.slot_of(target)
-    assert slot is not None and slot.length > len(PROMPT)
+    follower = model.follower_of(target)
+    assert follower is not None and follower.slot.length > len(PROMPT)
     runtime.close_document("a.py")
-    assert slot.length == 0
+    assert follower.slot.length == 0
 
 
 def test_documents_push_each_other_out(home: None, looping_model: Path, always: None) -> None:
@@ -332,7 +340,7 @@ def test_documents_push_each_other_out(home: None, looping_model: Path, always: 
             assert _same(_run(runtime, draft="none", **common), _run(runtime, draft="auto", **common))
     model = runtime.draft_model
     assert model is not None
-    assert all(model.slot_of(slot) is not None for slot in runtime.slots.slots)
+    assert all(model.follower_of(slot) is not None for slot in runtime.slots.slots)
 
 
 def test_the_ready_engine_names_both(home: None, looping_model: Path, smaller_model: Path) -> None:
