@@ -87,15 +87,18 @@ def seconds_since_start() -> float:
     return max(0.0, time.time() - float(psutil.Process().create_time()))
 
 
-def private_bytes() -> int:
-    """Memory of this process that no other process shares and no file backs.
+def private_bytes(pid: int | None = None) -> int:
+    """Memory of a process, of this one by default, that no other process shares and no file backs.
 
     Where the system does not tell that apart, pages of mapped files that only this process uses count too.
+
+    Raises:
+        psutil.Error: there is no such process, or it is another user's.
     """
-    for line in _text("/proc/self/smaps_rollup").splitlines():
+    for line in _text(f"/proc/{pid or 'self'}/smaps_rollup").splitlines():
         if line.startswith("Anonymous:"):
             return int(line.split()[1]) * 1024
-    return int(psutil.Process().memory_full_info().uss)
+    return int(psutil.Process(pid).memory_full_info().uss)
 
 
 def resident_bytes_of(file: Path) -> int | None:

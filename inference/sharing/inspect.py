@@ -8,6 +8,7 @@ from pathlib import Path
 
 import psutil
 
+from inference.diagnosis.machine import private_bytes
 from inference.sharing.messages import Hello
 from inference.sharing.place import Place, candidates
 from inference.sharing.start import Silent, greet
@@ -22,7 +23,7 @@ class Running:
         state: as in ``draftline/status``, or "silent".
         clients: servers that are attached.
         requests: of theirs, that have no answer yet.
-        private_bytes: memory that it shares with nobody, None if the system does not tell.
+        private_bytes: as `machine.private_bytes`, None if the system does not tell.
         log: file with what it printed.
     """
 
@@ -75,6 +76,6 @@ def _silent(place: Place) -> Running | None:
 
 def _private_bytes(pid: int) -> int | None:
     try:
-        return int(psutil.Process(pid).memory_full_info().uss)
+        return private_bytes(pid)
     except psutil.Error:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from cattrs.preconf.json import make_converter
 
@@ -141,24 +141,7 @@ Message = (
     Hello | Welcome | State | Submit | Cancel | Said | Done | Refused | Learn | Forget | Leave | Ping | Pong
 )
 
-_KINDS: dict[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Hello,
-        Welcome,
-        State,
-        Submit,
-        Cancel,
-        Said,
-        Done,
-        Refused,
-        Learn,
-        Forget,
-        Leave,
-        Ping,
-        Pong,
-    )
-}
+_KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Message)}
 _converter = make_converter(detailed_validation=False)
 
 
