@@ -324,3 +324,7 @@ class TextEngine(Protocol):
 
     def close(self) -> None:
         """Stop the worker; running requests end as CANCELLED."""
+
+    def retire(self) -> None:
+        """`close`, where another engine comes in its place and wants the memory, also that of a process
+        outside this one."""

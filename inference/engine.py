@@ -234,6 +234,10 @@ class Engine:
         for pending in late:
             pending.resolve_unstarted(FinishReason.CANCELLED)
 
+    def retire(self) -> None:
+        """`close`: what is inside this process goes with it."""
+        self.close()
+
     def close(self) -> None:
         """Stop the worker; waiting and running requests end as CANCELLED. Idempotent."""
         with self._changed:

@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from inference.api import EngineConfig, EngineState, EngineStatus, TextEngine
 from inference.errors import DraftlineError
@@ -139,7 +138,7 @@ class EngineHost:
         with self._lock:
             try:
                 if old is not None:
-                    _end(old)
+                    old.retire()
                 if epoch != self._epoch:
                     return
                 if sharing is None:
@@ -171,16 +170,10 @@ class EngineHost:
             self._engine = engine
         else:
             # Another one took its place before this one was known.
-            end: Callable[[], None] = engine.close if self._closed else partial(_end, engine)
+            end = engine.close if self._closed else engine.retire
             threading.Thread(target=end, name="engine-close", daemon=True).start()
 
     def _report(self, epoch: int, status: EngineStatus) -> None:
         if epoch == self._epoch:
             self._status = status
             self._on_status(status)
-
-
-def _end(engine: TextEngine) -> None:
-    """Also of a process outside: its memory is wanted for another engine."""
-    retire: Callable[[], None] = getattr(engine, "retire", engine.close)
-    retire()

@@ -199,6 +199,9 @@ class FakeEngine:
     def close_document(self, document: str) -> None:
         self.learned.pop(document, None)
 
+    def retire(self) -> None:
+        self.close()
+
     def close(self) -> None:
         self._closed.set()
         self._report(EngineStatus(EngineState.STOPPED))
