@@ -11,7 +11,7 @@ from typing import Any
 from tests.editors.vscode_page import Shown
 
 # Closed by the editor when the bracket or quote was typed.
-_CLOSERS = ")]}\"'"
+CLOSERS = ")]}\"'"
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,11 @@ def is_suggested(seen: Shown, known: Iterable[Suggested]) -> bool:
         first, *others = item.text.split("\n")
         accepted = item.head + first
         drawn, text = seen.drawn[item.line], seen.text[item.line]
-        if not drawn.startswith(accepted) or drawn[len(accepted) :].strip(_CLOSERS):
+        if not drawn.startswith(accepted) or drawn[len(accepted) :].strip(CLOSERS):
             continue
         elsewhere = [n for n in range(len(seen.text)) if seen.text[n] != seen.drawn[n] and n != item.line]
-        typed = text.rstrip(_CLOSERS)
-        along = len(typed) >= len(item.head.rstrip(_CLOSERS)) and accepted.startswith(typed)
+        typed = text.rstrip(CLOSERS)
+        along = len(typed) >= len(item.head.rstrip(CLOSERS)) and accepted.startswith(typed)
         if along and not elsewhere and seen.below == others[: len(seen.below)]:
             return True
     return False

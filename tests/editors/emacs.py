@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +13,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from tests.editors.terminal import TMUX, Terminal
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = ROOT / "editors" / "emacs" / "draftline.el"
@@ -29,7 +31,7 @@ def found() -> tuple[str, str]:
         if named:
             raise FileNotFoundError(f"DRAFTLINE_EMACS names {named}, which cannot be run")
         return "", "there is no Emacs: put `emacs` on the PATH, or name it in DRAFTLINE_EMACS"
-    if shutil.which("tmux") is None:
+    if TMUX is None:
         return "", "there is no tmux, which gives Emacs its terminal"
     if shutil.which(client_of(emacs)) is None:
         return "", f"there is no {client_of(emacs)}"
@@ -54,7 +56,6 @@ class Emacs:
         self._client = client_of(binary)
         # A socket's path must be short.
         self._sockets = tempfile.TemporaryDirectory(prefix="emacs-")
-        self._tmux = ["tmux", "-S", os.path.join(self._sockets.name, "t"), "-f", "/dev/null"]
         init = directory / "init.el"
         init.write_text(
             f"""
@@ -84,38 +85,19 @@ class Emacs:
             encoding="utf-8",
         )
         environment = {
+            **os.environ,
             "DRAFTLINE_HOME": str(directory / "home"),
             "LC_ALL": "C.UTF-8",
             "HOME": str(directory),
             **env,
         }
-        words = ["env", *(f"{name}={value}" for name, value in environment.items())]
-        words += [binary, "-nw", "-Q", "-l", str(init)]
-        self._run(
-            *self._tmux, "new-session", "-d", "-x", "100", "-y", "24", f"exec {shlex.join(words)}", timeout=30
-        )
+        self._terminal = Terminal([binary, "-nw", "-Q", "-l", str(init)], environment, height=24)
+        self.keys, self.type = self._terminal.keys, self._terminal.type
         self.until("(and (draftline--workspace) t)", True)
-
-    @staticmethod
-    def _run(*command: str, timeout: float) -> str:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
-        if done.returncode:
-            raise RuntimeError(f"{done.stderr.strip()} {done.stdout.strip()}")
-        return done.stdout
-
-    def keys(self, *keys: str) -> None:
-        """Press keys, in tmux's notation."""
-        self._run(*self._tmux, "send-keys", *keys, timeout=30)
-
-    def type(self, text: str) -> None:
-        """Type characters."""
-        # A semicolon at the end would end tmux's command.
-        text = text[:-1] + "\\;" if text.endswith(";") else text
-        self._run(*self._tmux, "send-keys", "-l", text, timeout=30)
 
     def screen(self) -> str:
         """What the terminal shows."""
-        return self._run(*self._tmux, "capture-pane", "-p", timeout=30)
+        return self._terminal.screen().text
 
     def lisp(self, expression: str) -> Any:
         """The value of an expression in the buffer of the window."""
@@ -125,11 +107,12 @@ class Emacs:
             " :null-object nil :false-object :json-false) 'utf-8) t))"
         )
         socket = os.path.join(self._sockets.name, "s")
-        said = self._run(self._client, "-s", socket, "--eval", code, timeout=30)
-        decoded = subprocess.run(
-            ["base64", "-d"], input=said.strip().strip('"'), capture_output=True, text=True, check=True
+        done = subprocess.run(
+            [self._client, "-s", socket, "--eval", code], capture_output=True, text=True, timeout=30
         )
-        return json.loads(decoded.stdout)[0]
+        if done.returncode:
+            raise RuntimeError(f"{done.stderr.strip()} {done.stdout.strip()}")
+        return json.loads(base64.b64decode(done.stdout.strip().strip('"')))[0]
 
     def run(self, expression: str) -> None:
         """Evaluate an expression for what it does."""
@@ -161,8 +144,7 @@ class Emacs:
         """End it, and with it its server."""
         with contextlib.suppress(RuntimeError, ValueError, subprocess.SubprocessError):
             self.lisp("(kill-emacs)")
-        with contextlib.suppress(RuntimeError, subprocess.TimeoutExpired):
-            self._run(*self._tmux, "kill-server", timeout=30)
+        self._terminal.close()
         self._sockets.cleanup()
 
 

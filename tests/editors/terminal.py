@@ -122,7 +122,7 @@ class Terminal:
 
     def keys(self, *names: str) -> None:
         """Press keys by tmux's names: ``Tab``, ``M-w``, ``Escape``."""
-        self._tell(f"send-keys {' '.join(names)}")
+        self._tell(f"send-keys {shlex.join(names)}")
 
     def screen(self) -> Screen:
         """What is on screen now."""

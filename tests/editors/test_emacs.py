@@ -11,6 +11,7 @@ import pytest
 
 from tests.editors.conftest import FAKE, SCRIPTED
 from tests.editors.emacs import ROOT, Emacs, found, lisp
+from tests.editors.real_weights import linked_home
 
 EMACS, _REASON = found()
 
@@ -164,13 +165,9 @@ def test_edits(emacs: StartEmacs, way: str) -> None:
 
 
 @pytest.mark.model
-def test_the_real_model(emacs: StartEmacs, real_model: str) -> None:
-    from inference.paths import home
-
-    # The user's statistics count what the user does.
-    before = "(setq draftline-settings '(:statistics :json-false))"
-    env = {"PYTHONPATH": str(ROOT), "DRAFTLINE_HOME": str(home())}
-    editor = emacs("def add(a, b):\n    \n", server=REAL, before=before, **env)
+def test_the_real_model(emacs: StartEmacs, real_model: str, tmp_path: Path) -> None:
+    env = {"PYTHONPATH": str(ROOT), "DRAFTLINE_HOME": str(linked_home(tmp_path))}
+    editor = emacs("def add(a, b):\n    \n", server=REAL, **env)
     editor.keys("C-n", "C-e")
     editor.type("return ")
     drawn = editor.until("(shown)", seconds=90)

@@ -87,6 +87,8 @@ def test_the_guide_has_a_drawing_of_each_step() -> None:
 @pytest_asyncio.fixture
 async def ide(tmp_path: Path) -> AsyncIterator[Open]:
     """Starts the server as LSP4IJ does: the template's options, configuration on request, UTF-16 only."""
+    if sys.version_info < (3, 11):
+        pytest.skip("the test client needs asyncio.timeout of Python 3.11")
     clients: list[Client] = []
 
     async def begin(**behaviour: object) -> Client:
@@ -121,7 +123,6 @@ async def ask(client: Client, line: int, column: int) -> Any:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
 async def test_items_suit_lsp4ij(ide: Open) -> None:
     client = await ide(answer="prices)")
     # A bracket behind the cursor: a range over it would be shown in front of the grey text.
@@ -140,7 +141,6 @@ async def test_items_suit_lsp4ij(ide: Open) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
 async def test_typing_along(ide: Open) -> None:
     client = await ide(answer="eturn total")
     client.open(URI, "def f(total):\n    # é 😀\n    \n")
@@ -157,7 +157,6 @@ async def test_typing_along(ide: Open) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
 async def test_nothing_is_an_empty_list(ide: Open) -> None:
     client = await ide(answer="")
     client.open(URI, "x = \n")
@@ -166,7 +165,6 @@ async def test_nothing_is_an_empty_list(ide: Open) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
 async def test_text_that_looks_like_a_snippet_stays_text(ide: Open) -> None:
     # LSP4IJ writes the text of a snippet as it is, placeholders included: so none is ever sent.
     client = await ide(answer="f'${1:name} $0'")
@@ -177,7 +175,6 @@ async def test_text_that_looks_like_a_snippet_stays_text(ide: Open) -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the test client needs asyncio.timeout of Python 3.11")
 async def test_acceptance_is_seen_without_a_command(ide: Open) -> None:
     client = await ide(answer="sum(prices)")
     client.open(URI, "prices = [1]\ntotal = \n")

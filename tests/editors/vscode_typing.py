@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.editors.answers import Suggested, is_suggested, suggested
+from tests.editors.answers import CLOSERS, Suggested, is_suggested, suggested
 from tests.editors.vscode_page import TEXT, Shown, shown
 from tests.editors.vscode_session import Session, package, session
 
@@ -46,7 +46,6 @@ TYPED = """
     lines.append("sum: " + str(sum(for_all)))
     return lines"""
 INDENT = "    "
-_CLOSERS = ")]}\"'"
 
 
 @dataclass
@@ -152,7 +151,7 @@ def _reached(seen: Shown, states: list[str], done: int) -> int | None:
     text = "\n".join(seen.text)
     for index in range(done, len(states)):
         state = BEGIN + (states[index] if index >= 0 else "")
-        if text.startswith(state) and not text[len(state) :].strip(_CLOSERS):
+        if text.startswith(state) and not text[len(state) :].strip(CLOSERS):
             return index
     return None
 

@@ -24,6 +24,15 @@ def _eager(editor: Editor) -> Editor:
     return editor
 
 
+async def _answered(editor: Editor) -> None:
+    """The first suggestion is on screen, and what follows it is being prefetched."""
+    asked = editor.ask(0, 4)
+    await editor.settle()
+    await editor.write(5)
+    assert text_of(await asked) == "first"
+    await editor.settle()
+
+
 async def test_what_follows_is_there_once_the_suggestion_is_accepted() -> None:
     editor = _eager(Editor("x = \nrest", _answers, free=True))
     await editor.ask(0, 4)
@@ -58,11 +67,7 @@ async def test_any_request_that_needs_the_model_comes_first() -> None:
     editor = _eager(Editor("x = ", _answers))
     other = "file:///work/other.py"
     editor.store.open(other, 1, "python", "y = ")
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    assert text_of(await asked) == "first"
-    await editor.settle()
+    await _answered(editor)
     assert len(editor.engine.generations) == 2
     editor.ask(0, 4, uri=other)
     await editor.settle()
@@ -72,11 +77,7 @@ async def test_any_request_that_needs_the_model_comes_first() -> None:
 
 async def test_a_request_for_what_is_being_prefetched_joins_it() -> None:
     editor = _eager(Editor("x = ", _answers))
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    assert text_of(await asked) == "first"
-    await editor.settle()
+    await _answered(editor)
     editor.type(0, 4, "first")
     new = editor.ask(0, 9)
     await editor.settle()
@@ -88,11 +89,7 @@ async def test_a_request_for_what_is_being_prefetched_joins_it() -> None:
 
 async def test_typing_something_else_after_a_suggestion_gives_up_the_prefetch() -> None:
     editor = _eager(Editor("x = ", _answers))
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    await asked
-    await editor.settle()
+    await _answered(editor)
     editor.type(0, 4, "n")
     editor.ask(0, 5)
     await editor.settle()
@@ -101,11 +98,7 @@ async def test_typing_something_else_after_a_suggestion_gives_up_the_prefetch() 
 
 async def test_a_document_with_the_same_text_does_not_join_it() -> None:
     editor = _eager(Editor("x = ", _answers))
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    await asked
-    await editor.settle()
+    await _answered(editor)
     other = "file:///work/other.py"
     editor.store.open(other, 1, "python", "x = first")
     new = editor.ask(0, 9, uri=other)
@@ -126,11 +119,7 @@ async def test_settings_that_changed_are_not_prefetched_with_what_they_were() ->
 
 async def test_closing_a_document_ends_its_prefetch() -> None:
     editor = _eager(Editor("x = ", _answers))
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    await asked
-    await editor.settle()
+    await _answered(editor)
     editor.service.closed(URI)
     assert await editor.stopped(editor.engine.generations[1])
 
@@ -176,11 +165,7 @@ async def test_it_makes_way_before_a_request_waits_for_a_pause() -> None:
     editor = _eager(Editor("x = ", _answers))
     other = "file:///work/other.py"
     editor.store.open(other, 1, "python", "y = ")
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    await asked
-    await editor.settle()
+    await _answered(editor)
     editor.service.debounce.edited(other)
     waiting = editor.ask(0, 4, uri=other, debounce_ms=60_000)
     assert await editor.stopped(editor.engine.generations[1])
@@ -190,11 +175,7 @@ async def test_it_makes_way_before_a_request_waits_for_a_pause() -> None:
 
 async def test_one_that_ended_although_it_was_cancelled_is_not_remembered() -> None:
     editor = _eager(Editor("x = ", _answers))
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    await asked
-    await editor.settle()
+    await _answered(editor)
     generation = editor.engine.generations[1]
     generation.cancel = lambda: None  # type: ignore[method-assign]  # its last token is being written
     editor.service.reset()
@@ -208,11 +189,7 @@ async def test_one_that_ended_although_it_was_cancelled_is_not_remembered() -> N
 
 async def test_a_place_whose_prefetch_was_stopped_is_asked_for_again() -> None:
     editor = _eager(Editor("x = ", _answers))
-    asked = editor.ask(0, 4)
-    await editor.settle()
-    await editor.write(5)
-    await asked
-    await editor.settle()
+    await _answered(editor)
     assert len(editor.engine.generations) == 2
     editor.service.prefetch.cancel()
     assert await editor.stopped(editor.engine.generations[1])
