@@ -22,27 +22,37 @@ Reading = Literal["raw", "parsed"]
 RAW: Reading = "raw"
 PARSED: Reading = "parsed"
 
+# Of the peers' ways to decode (`Decoder.modes`): without drafts, and the fastest ones in
+# ``bench speculation --sets edit``.
+_FASTEST_FOR_EDITS = frozenset({"plain", "ngram-mod", "ngram-cache", "prompt-lookup"})
+
 
 def variant_of(reading: str, mode: str) -> str:
     """The name of a way to an edit in the results."""
     return f"{reading}, {mode}"
 
 
-def edit_candidates(runtime: Runtime, modes: tuple[Draft, ...]) -> list[Candidate[EditTask]]:
-    """Draftline in both readings and each way to draft.
+def edit_candidates(
+    runtime: Runtime, modes: tuple[Draft, ...], readings: tuple[Reading, ...] = (PARSED, RAW)
+) -> list[Candidate[EditTask]]:
+    """Draftline in the given readings and each way to draft; what users get comes first, so that reports
+    compare everything with it.
 
     "raw": the prompt is decoded to an end token or the length limit, with no hint where to copy from, and cut
     at the closing fence. "parsed": the server's own request, its answer read, laid out and compared with the
     code while it streams, and the hunks applied; no edit leaves the code as it is.
     """
-    readings: tuple[Reading, ...] = (RAW, PARSED)
     return [_candidate(runtime, mode, reading) for mode in modes for reading in readings]
 
 
 def peer_candidates(decoder: Decoder, codec: TextCodec) -> list[Candidate[EditTask]]:
-    """A started peer with the same prompt, decoded its plain way and read as "raw" is."""
-    mode = decoder.modes[0]
+    """A started peer with the same prompt, read as "raw" is: decoded its plain way, and those of its ways to
+    draft that are its fastest for edits."""
+    modes = [mode for mode in decoder.modes if mode in _FASTEST_FOR_EDITS] or list(decoder.modes[:1])
+    return [_peer_candidate(decoder, mode, codec) for mode in modes]
 
+
+def _peer_candidate(decoder: Decoder, mode: str, codec: TextCodec) -> Candidate[EditTask]:
     def answer(task: EditTask) -> Given:
         prompt = edit_prompt(codec, task.instruction, task.code)
         request = Prompt(prompt.ids, prompt_text(codec, prompt.ids))
@@ -58,7 +68,7 @@ def peer_candidates(decoder: Decoder, codec: TextCodec) -> list[Candidate[EditTa
         )
 
     numerics = str(decoder.describe().get("numerics", ""))
-    return [Candidate(decoder.name, numerics, variant_of(RAW, mode), answer)]
+    return Candidate(decoder.name, numerics, variant_of(RAW, mode), answer)
 
 
 def edit_room(codec: TextCodec, tasks: list[EditTask]) -> int:

@@ -50,13 +50,13 @@ def _ask(runtime: StreamingRuntime, task: EditTask = EDIT) -> dict[str, Any]:
 def test_all_ways_to_an_edit_pass_what_the_model_says() -> None:
     runtime = StreamingRuntime(ANSWER)
     answers = _ask(runtime)
-    assert list(answers) == ["raw, auto", "parsed, auto", "raw, none", "parsed, none"]
+    assert list(answers) == ["parsed, auto", "raw, auto", "parsed, none", "raw, none"]
     for each in answers.values():
         assert each.passed and each.text == CODE.replace("return b", "return b + n")
         assert each.decode_ms is not None and each.forwards is not None
     assert answers["raw, auto"].first_hunk_ms is None
     assert 0 < answers["parsed, auto"].first_hunk_ms <= answers["parsed, auto"].ms
-    raw, parsed = runtime.requests[:2]
+    parsed, raw = runtime.requests[:2]
     assert raw.prompt == parsed.prompt == edit_prompt(FakeCodec(), EDIT.instruction, EDIT.code).ids
     assert raw.stops.strings == () and raw.source_hint is None and not raw.use_cache
     assert parsed.stops.strings == ("\n```",) and parsed.source_hint is not None and not parsed.use_cache
@@ -78,7 +78,7 @@ def test_no_edit_leaves_the_code(said: str, reason: str) -> None:
 class FakeDecoder:
     """Says one thing and keeps what it was asked."""
 
-    name, modes = "llama-server q8_0", ("plain", "ngram-simple")
+    name, modes = "llama-server q8_0", ("plain", "ngram-simple", "ngram-cache")
 
     def __init__(self) -> None:
         self.asked: list[tuple[Prompt, str, int, frozenset[int]]] = []
@@ -93,10 +93,12 @@ class FakeDecoder:
 
 def test_a_peer_gets_the_same_prompt() -> None:
     decoder, codec = FakeDecoder(), FakeCodec()
-    (candidate,) = peer_candidates(cast(Any, decoder), codec)
-    (answer,) = by_turns("edit", [EDIT], [candidate], tests=True, pause_s=0)
+    candidates = peer_candidates(cast(Any, decoder), codec)
+    answer, drafted = by_turns("edit", [EDIT], candidates, tests=True, pause_s=0)
     assert (answer.variant, answer.passed, answer.ms, answer.forwards) == ("raw, plain", True, 5.0, 4)
-    ((prompt, mode, limit, stop_ids),) = decoder.asked
+    assert drafted.variant == "raw, ngram-cache"
+    (prompt, mode, limit, stop_ids), (_, drafting, _, _) = decoder.asked
+    assert drafting == "ngram-cache"
     assert prompt.ids == edit_prompt(codec, EDIT.instruction, EDIT.code).ids
     assert prompt.text == codec.show(prompt.ids)
     assert mode == "plain" and codec.special("<|im_end|>") in stop_ids
