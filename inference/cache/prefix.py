@@ -16,9 +16,10 @@ from inference.errors import NotEnoughMemory
 # longer than one over a single token, which must run anyway. Copying is next to nothing beside a forward.
 WORTHWHILE_PREFIX = 32
 # If continuing in a document's own slot would overwrite this many tokens, its text of before is kept beside
-# it as long as nobody else needs the room: going back and forth between two places reads neither again.
+# it as long as nobody else needs the room: going back and forth between places reads none again. With the
+# suffix first a place is also a block that the editor has closed behind the cursor, and the one around it.
 WORTHWHILE_REST = 512
-SLOTS_PER_DOCUMENT = 2
+SLOTS_PER_DOCUMENT = 3
 
 T = TypeVar("T")
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from lsp_server.context.auto_closed import is_auto_closed
 from lsp_server.documents.line_index import to_lf
 from lsp_server.documents.text import Point, Snapshot
 
@@ -51,7 +52,8 @@ class Window:
     Attributes:
         above: whole lines above the cursor's line.
         head: the cursor's line up to the cursor.
-        suffix: the rest of the cursor's line and whole lines below it.
+        suffix: the rest of the cursor's line and whole lines below it. Closing brackets and quotes that the
+            editor wrote by itself are no part of it (context/auto_closed.py).
         first_line: line at which ``above`` begins.
         stop_line: first line below the window.
         middle: whole lines between ``above`` and ``head`` that are shown as the begin of the answer.
@@ -142,7 +144,10 @@ def _block(snapshot: Snapshot, line: int, limit: int) -> int:
 def _suffix(snapshot: Snapshot, cursor: Point, limit: int, count: Callable[[str], int]) -> tuple[str, int]:
     if limit <= 0:
         return "", cursor.line
-    rest = to_lf(snapshot.lines[cursor.line])[cursor.column :]
+    line = to_lf(snapshot.lines[cursor.line])
+    rest = line[cursor.column :]
+    if is_auto_closed(line[: cursor.column], rest):
+        rest = "\n" if rest.endswith("\n") else ""
     if len(rest) > 2 * limit:
         return rest[: 2 * limit], cursor.line
     room = limit - count(rest)

@@ -11,7 +11,7 @@ import torch
 
 from inference.api import EngineConfig, GenerationRequest, KvNumerics
 from inference.cache.kv import KV_BUCKET, KvSlot
-from inference.cache.prefix import WORTHWHILE_PREFIX, WORTHWHILE_REST, SlotPool
+from inference.cache.prefix import SLOTS_PER_DOCUMENT, WORTHWHILE_PREFIX, WORTHWHILE_REST, SlotPool
 from inference.errors import NotEnoughMemory
 from inference.generation import Outcome
 from inference.model.config import ModelConfig
@@ -143,23 +143,27 @@ def test_without_room_for_both_the_donor_is_taken_over() -> None:
     assert pool.documents == {"renamed"} and pool.used == BUCKET
 
 
-def test_two_places_of_a_document_are_both_kept_while_there_is_room() -> None:
-    here = tuple(range(WORTHWHILE_REST + 40))
-    there = (*here[:10], *range(2000, 2000 + WORTHWHILE_REST + 40))
-    pool = _pool(4)
-    _use(pool, "a", here)
-    _use(pool, "a", there)
-    assert _use(pool, "a", here) == len(here) - 1
-    assert _use(pool, "a", there) == len(there) - 1
-    # A third place takes the room of the one that was not used last.
-    _use(pool, "a", (7, *range(4000, 5000)))
-    assert _use(pool, "a", there) == len(there) - 1
-    assert len(pool.slots) == 2
+def test_some_places_of_a_document_are_kept_while_there_is_room() -> None:
+    begins = tuple(range(10))
+    places = [
+        (*begins, *range(start, start + WORTHWHILE_REST + 40))
+        for start in (1000, 2000, 3000, 4000)[:SLOTS_PER_DOCUMENT]
+    ]
+    pool = _pool(2 * SLOTS_PER_DOCUMENT)
+    for place in places:
+        _use(pool, "a", place)
+    for place in places:
+        assert _use(pool, "a", place) == len(place) - 1
+    # Another place takes the room of the one that was not used for longest.
+    _use(pool, "a", (7, *range(5000, 6000)))
+    for place in places[1:]:
+        assert _use(pool, "a", place) == len(place) - 1
+    assert len(pool.slots) == SLOTS_PER_DOCUMENT
     # Others do not give way to it.
     pool = _pool(3)
     _use(pool, "other", (9, 9, 9))
-    _use(pool, "a", here)
-    _use(pool, "a", there)
+    _use(pool, "a", places[0])
+    _use(pool, "a", places[1])
     assert pool.documents == {"other", "a"} and len(pool.slots) == 2
 
 
