@@ -20,6 +20,11 @@
     more. Parameters: ``uri`` and ``version`` of the text. The whole answer is there for an automatic request
     at the same place. Sent to clients whose profile asks again (completion/clients.py).
 
+``draftline/cursor`` (notification, client to server)
+    The cursor rests where it was moved to, not typed to. Parameters: ``textDocument`` (``uri``) and
+    ``position``. The server reads what a completion there will need; any request goes first. For clients that
+    ask for completions only when something was typed.
+
 ``draftline.server.accepted`` (command; arguments: the item's id)
     Set as ``command`` of each item; clients run it after the user accepted the whole item.
 
@@ -33,15 +38,30 @@ a server in the editor, where the extension's own names must stay free.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from inference.api import GenerationResult
+from lsp_server.documents.text import Point
 
 STATUS = "draftline/status"
 TRACE = "draftline/trace"
 STATISTICS = "draftline/statistics"
 GROWN = "draftline/grown"
+CURSOR = "draftline/cursor"
 ACCEPTED = "draftline.server.accepted"
 RESTART = "draftline.server.restart"
+
+
+def cursor_of(params: Any) -> tuple[str, Point]:
+    """URI and position in the parameters of ``draftline/cursor``.
+
+    Raises:
+        AttributeError, TypeError, ValueError: a field is missing or of another type.
+    """
+    line, character = params.position.line, params.position.character
+    if not isinstance(line, int) or not isinstance(character, int) or line < 0 or character < 0:
+        raise ValueError("no position")
+    return str(params.textDocument.uri), Point(line, character)
 
 
 @dataclass(frozen=True)

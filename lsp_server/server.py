@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import time
@@ -267,6 +268,7 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(_did_change_configuration)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(_did_change_folders)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline_completion)
+    server.feature(protocol.CURSOR)(_cursor)
     server.feature(protocol.STATISTICS)(_statistics)
     server.command(protocol.ACCEPTED)(_accepted)
     server.command(protocol.RESTART)(_restart)
@@ -379,6 +381,19 @@ async def _inline_completion(ls: DraftlineServer, params: types.InlineCompletion
         return id
 
     return build_result(answer, ls.store.encoding, profile, name)
+
+
+def _cursor(ls: DraftlineServer, params: Any) -> None:
+    try:
+        uri, position = protocol.cursor_of(params)
+    except (AttributeError, TypeError, ValueError):
+        _log.warning("%s: wrong parameters: %r", protocol.CURSOR, params)
+        return
+    settings = ls.settings_of(uri)
+    if settings.prefetch:
+        options = settings.completion_options(ls.profile.replaces_rest)
+        with contextlib.suppress(Withheld):
+            ls.completion.rests(uri, position, options, ls.refusal)
 
 
 def _accepted(ls: DraftlineServer, *arguments: Any) -> None:

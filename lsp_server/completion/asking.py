@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import replace
 
-from inference.api import EngineState, EngineStatus, TextEngine
+from inference.api import EngineState, EngineStatus, Generation, TextEngine
 from lsp_server.completion.pipeline import Prepared, prepare
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.reasons import NoSuggestion, Reason
@@ -77,6 +77,15 @@ class Asking:
         engine = self._ready()
         generation = engine.submit(replace(prepared.request, background=prefetch))
         return Running(engine, place, prepared, generation, began, self._on_end, prefetch=prefetch)
+
+    def read(self, place: Place) -> Generation:
+        """Have the engine read what a request for ``place`` would show it. It says a token, nobody wants it.
+
+        Raises:
+            NoSuggestion, DraftlineError
+        """
+        request = self.prepare(place).request
+        return self._ready().submit(replace(request, max_new_tokens=1, background=True))
 
     def _ready(self) -> TextEngine:
         engine = self.engine()

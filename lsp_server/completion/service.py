@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from inference.api import EngineStatus, TextEngine
+from inference.api import EngineStatus, GenerationResult, TextEngine
 from inference.errors import DraftlineError
 from lsp_server.completion.acceptance import Acceptance
 from lsp_server.completion.answer import Answer, made, placed
@@ -19,6 +19,7 @@ from lsp_server.completion.pipeline import Suggestion
 from lsp_server.completion.popup import selected_entry
 from lsp_server.completion.prefetch import AFTER_ACCEPTANCE_SECONDS, Prefetch, after_acceptance
 from lsp_server.completion.reasons import NoSuggestion, Reason
+from lsp_server.completion.resting import Resting
 from lsp_server.completion.running import Place, Running, was_stopped
 from lsp_server.completion.suggestions import Origin, Shown, SuggestionCache
 from lsp_server.completion.tickets import Superseded, Ticket
@@ -53,6 +54,7 @@ class CompletionService:
         self.acceptance = Acceptance()
         self.debounce = Debounce()
         self.prefetch = Prefetch(self._start_prefetch)
+        self.resting = Resting(self.asking, self._was_read)
         # Told a document and the version of its text when an answer given half has become longer.
         self.on_grown: Callable[[str, int], None] = lambda uri, version: None
 
@@ -115,6 +117,30 @@ class CompletionService:
                 del self._tickets[uri]
         return self._deliver(wanted, answer)
 
+    def rests(
+        self,
+        uri: str,
+        position: Point,
+        options: CompletionOptions,
+        allowed: Callable[[Snapshot], Reason | None] = lambda snapshot: None,
+    ) -> None:
+        """The cursor rests where it was moved to, at ``position`` (in the client's units): what the first key
+        there will need is read now, unless somebody waits for an answer.
+
+        Raises:
+            Withheld: the document is not open or must not be read.
+        """
+        snapshot = self._store.get(uri).snapshot()
+        if self.busy or allowed(snapshot) is not None:
+            return
+        cursor = snapshot.locate(position, self._store.encoding)
+        at = Place(snapshot, cursor, options)
+        if snapshot.in_secret(cursor) or self._find(at) is not None:
+            return
+        self._make_way("")
+        if not self._running:
+            self.resting.at(at)
+
     @property
     def busy(self) -> bool:
         """Whether somebody waits for an answer."""
@@ -167,6 +193,7 @@ class CompletionService:
         self.suggestions.forget(uri)
         self.acceptance.forget(uri)
         self.prefetch.forget(uri)
+        self.resting.forget(uri)
         self._answered.pop(uri, None)
         self.debounce.closed(uri)
         self.asking.closed(uri)
@@ -186,6 +213,7 @@ class CompletionService:
         for uri in {*self._tickets, *self._running}:
             self.supersede(uri)
         self.prefetch.cancel()
+        self.resting.leave()
 
     # -- one request
 
@@ -324,6 +352,10 @@ class CompletionService:
             return None
         self.statistics.count("prefetches")
         return running
+
+    def _was_read(self, result: GenerationResult) -> None:
+        self.statistics.count("prefetches")
+        self.statistics.generated(result, prefetch=True)
 
     def _ended(self, running: Running) -> None:
         """A generation is over: keep what it said, whoever may want it."""

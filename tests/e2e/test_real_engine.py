@@ -17,6 +17,11 @@ from tests.e2e.client import ROOT, Client
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
+
+def position(line: int, character: int) -> dict[str, int]:
+    return {"line": line, "character": character}
+
+
 REAL_MODEL = "qwen2.5-coder-0.5b-instruct"
 URI = "file:///work/project/main.py"
 
@@ -49,6 +54,29 @@ async def test_a_session_with_tiny_weights(start: Any, tiny_options: dict[str, A
         assert "\r" not in item["insertText"]
         assert "<|" not in item["insertText"]
     client.close(URI)
+    assert await client.shutdown() == 0
+    assert client.violations == []
+
+
+async def test_a_place_where_the_cursor_rests_is_read_before_the_first_key(
+    start: Any, tiny_options: dict[str, Any]
+) -> None:
+    client: Client = await start(fake=False)
+    await client.initialize(options=tiny_options)
+    await client.ready()
+    client.notify("$/setTrace", {"value": "messages"})
+    client.open(URI, "".join(f"value_{number} = {number}\n" for number in range(40)))
+    client.notify("draftline/cursor", {"textDocument": {"uri": "file:///nowhere"}, "position": {"line": 0}})
+    client.notify(
+        "draftline/cursor", {"textDocument": {"uri": "file:///nowhere"}, "position": position(0, 0)}
+    )
+    client.notify("draftline/cursor", {"textDocument": {"uri": URI}, "position": position(30, 10)})
+    while not (await client.request("draftline/statistics"))["counts"]["prefetches"]:
+        await asyncio.sleep(0.01)
+    await client.complete(URI, 30, 10)
+    trace = await client.notification("draftline/trace", lambda params: params["uri"] == URI)
+    assert trace["promptTokens"] > 100
+    assert trace["cachedTokens"] >= trace["promptTokens"] - 1
     assert await client.shutdown() == 0
     assert client.violations == []
 

@@ -2,6 +2,7 @@
 
 import * as vscode from 'vscode';
 
+import { CursorRest } from './cursorRest';
 import { EditSelection } from './editSelection';
 import { fetchModel, selectModel } from './models';
 import { Server } from './server';
@@ -46,6 +47,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     log,
     server,
     edits,
+    new CursorRest(server),
     item,
     server.onChange(show),
     vscode.window.onDidChangeActiveTextEditor(show),

@@ -248,6 +248,11 @@ export class Server implements vscode.Disposable {
     };
   }
 
+  /** Whether the server has the document. */
+  follows(document: vscode.TextDocument): boolean {
+    return vscode.languages.match(SELECTOR, document) > 0;
+  }
+
   /** Puts the whole suggestion in the place of its first lines, if they are still on the screen. */
   private async extend({ uri, version }: Grown): Promise<void> {
     const document = vscode.window.activeTextEditor?.document;
