@@ -55,6 +55,10 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
   async session(api, folder, plan) {
     await until('ready', () => api.view().kind === 'ready');
     const editor = await open(folder);
+    await until('the place of the cursor is read before a key', async () => {
+      const { counts } = (await api.request('draftline/statistics')) as { counts: Record<string, number> };
+      return counts['prefetches'] && !counts['requests'];
+    });
     await suggested(editor, '    first = ', 'compute(s)');
     const report = (await api.request('draftline/statistics')) as { counts: Record<string, number> };
     assert.ok((report.counts['shown'] ?? 0) > 0, JSON.stringify(report));
