@@ -29,7 +29,8 @@ class Figures:
             shorter one; right_char: their first character.
         saved: characters from suggestions for each character typed.
         reused: of the model calls' prompt tokens.
-        new_tokens: prompt tokens computed in a model call.
+        new_tokens: prompt tokens computed in a model call; later_tokens: in one that is not the first of its
+            item, where nothing can be known yet; tokens_per_key: of all model calls, for each key asked.
         decoding: tokens per second after the first token.
         private_bytes, mapped_bytes: most over the items.
         cpu_seconds: for each key.
@@ -56,6 +57,8 @@ class Figures:
     saved: float | None
     reused: float | None
     new_tokens: Spread
+    later_tokens: Spread
+    tokens_per_key: float | None
     tokens_per_forward: float | None
     acceptance: float | None
     decoding: float | None
@@ -73,6 +76,18 @@ def answered(key: Key) -> bool:
 def of_model(key: Key) -> bool:
     """The model made the answer, not a cache."""
     return answered(key) and key.source == "model"
+
+
+def _later(model: Sequence[Key]) -> list[Key]:
+    first: dict[int, int] = {}
+    for key in model:
+        first[key.item] = min(key.index, first.get(key.item, key.index))
+    return [key for key in model if key.index != first[key.item]]
+
+
+def _tokens_per_key(model: Sequence[Key], keys: int) -> float | None:
+    known = [key.new_tokens for key in model if key.new_tokens is not None]
+    return quotient(sum(known), keys) if known else None
 
 
 def on_screen(key: Key, limit_ms: float) -> bool:
@@ -106,6 +121,8 @@ def figures(keys: Sequence[Key], items: Sequence[Item]) -> Figures:
         saved=quotient(sum(item.accepted_chars for item in items), sum(item.typed_chars for item in items)),
         reused=rate(model, lambda key: key.cached_tokens, lambda key: key.prompt_tokens),
         new_tokens=spread(key.new_tokens for key in model),
+        later_tokens=spread(key.new_tokens for key in _later(model)),
+        tokens_per_key=_tokens_per_key(model, len(keys)),
         tokens_per_forward=rate(model, _decoded, lambda key: key.forwards),
         acceptance=rate(model, lambda key: key.accepted, lambda key: key.drafted),
         decoding=rate(model, _decoded, _decode_seconds),

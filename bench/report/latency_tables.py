@@ -48,6 +48,8 @@ _ROWS: tuple[tuple[str, str, Callable[[Figures], str]], ...] = (
     ("characters saved per character typed", "↑", lambda known: number(known.saved)),
     ("prompt tokens reused", "↑", lambda known: percent(known.reused)),
     ("new prompt tokens per model call: p50 / p95", "↓", lambda known: _levels(known.new_tokens, 2)),
+    ("– but for the first look at a document: p50 / p95", "↓", lambda known: _levels(known.later_tokens, 2)),
+    ("new prompt tokens per key asked", "↓", lambda known: number(known.tokens_per_key)),
     ("tokens per forward", "↑", lambda known: number(known.tokens_per_forward)),
     ("drafted tokens accepted", "↑", lambda known: percent(known.acceptance)),
     ("decoding after the first token, tokens/s", "↑", lambda known: number(known.decoding)),

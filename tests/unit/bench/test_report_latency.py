@@ -59,6 +59,7 @@ def test_right_suggestions() -> None:
 def test_tokens() -> None:
     keys = [
         key(
+            index=3,
             first_ms=100.0,
             model_ms=300.0,
             prompt_tokens=400,
@@ -70,6 +71,7 @@ def test_tokens() -> None:
             accepted=6,
         ),
         key(
+            index=5,
             first_ms=10.0,
             model_ms=10.0,
             prompt_tokens=100,
@@ -80,12 +82,15 @@ def test_tokens() -> None:
             drafted=0,
             accepted=0,
         ),
+        key(item=1, index=0, prompt_tokens=700, cached_tokens=0, new_tokens=700),
         key(source="cache", first_ms=0.0, model_ms=0.0, prompt_tokens=9, cached_tokens=0, tokens=99),
-        key(),  # a peer that does not tell
+        key(index=9),  # a peer that does not tell
     ]
     found = figures(keys, [])
-    assert found.reused == 375 / 500
-    assert found.new_tokens.p50 == 62.5
+    assert found.reused == 375 / 1200
+    assert found.new_tokens.p50 == 100
+    assert found.later_tokens.p50 == found.later_tokens.p95 == 25, "the first call of each item aside"
+    assert found.tokens_per_key == 825 / 5
     assert found.decoding == pytest.approx(10 / 0.2)
     assert found.tokens_per_forward == 10 / 5
     assert found.acceptance == 6 / 8
