@@ -34,6 +34,7 @@ from bench.replay.screen import ACCEPT_POLICIES
 from bench.replay.typist import PACES, Manner
 from lsp_server.commands.progress import TerminalProgress
 from lsp_server.commands.switches import given
+from lsp_server.context.related import SOURCES
 from lsp_server.settings import Settings
 
 ITEMS = 24
@@ -76,6 +77,12 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="what is taken of right suggestions (whole)",
     )
     parser.add_argument(
+        "--sources",
+        metavar="LIST",
+        help="type also into a second Draftline, whose prompts have these sources of context:"
+        f" {', '.join(SOURCES)}",
+    )
+    parser.add_argument(
         "--peer", action="append", default=[], metavar="SPEC", help="another system; may be given again"
     )
     add_common(parser, f"at most {QUICK_ITEMS} pieces of at most {QUICK_CHARS} characters, under a minute")
@@ -84,6 +91,8 @@ def add_arguments(benches: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Run the bench; returns the exit status."""
     settings = settings_from(args)
+    if args.sources is not None:
+        _sources(args.sources)
     check_count("--items", args.items)
     check_count("--max-chars", args.max_chars)
     items = _items(args, settings.seed)
@@ -143,12 +152,23 @@ async def _run(args: argparse.Namespace, settings: Settings, items: Sequence[Rep
 def _editors(args: argparse.Namespace, settings: Settings) -> list[Editor]:
     from bench.peers.choose import editor_for
 
-    own = draftline_editor(models_of(settings), given(args))
-    editors: list[Editor] = [own, *(editor_for(spec, settings) for spec in args.peer)]
+    editors: list[Editor] = [draftline_editor(models_of(settings), given(args))]
+    if args.sources is not None:
+        sources = _sources(args.sources)
+        values = {**given(args), "contextSources": sources}
+        editors.append(draftline_editor(models_of(settings), values, f"draftline +{'+'.join(sources)}"))
+    editors += (editor_for(spec, settings) for spec in args.peer)
     names = [editor.name for editor in editors]
     if len(set(names)) < len(names):
         raise WrongUsage(f"two systems have one name: {', '.join(names)}")
     return editors
+
+
+def _sources(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := [name for name in names if name not in SOURCES]:
+        raise WrongUsage(f"--sources: {', '.join(unknown)} is none of {', '.join(SOURCES)}")
+    return names
 
 
 @contextlib.asynccontextmanager

@@ -329,12 +329,12 @@ class _Client(LanguageClient):
             self._settled.set_result(status)
 
 
-def draftline_editor(facts: dict[str, Any], settings: dict[str, Any]) -> LspEditor:
+def draftline_editor(facts: dict[str, Any], settings: dict[str, Any], name: str = "draftline") -> LspEditor:
     """Draftline's own server, started with this Python."""
     # What is measured is no use that the user made of it.
     # A shared engine would have the user's own documents in its caches.
     settings = {**settings, "statistics": False, "sharedEngine": False}
-    return LspEditor("draftline", [sys.executable, "-m", "lsp_server", "lsp"], facts, settings)
+    return LspEditor(name, [sys.executable, "-m", "lsp_server", "lsp"], facts, settings)
 
 
 def _plain(value: Any) -> Any:
