@@ -289,6 +289,8 @@ class Answer:
         prompt_tokens: of the request, where the system tells.
         forwards: decode passes, of "edit" only, as are ``decode_ms``, from the first token to the end, and
             ``first_hunk_ms``, from the request until the first changed lines were certain.
+        shown_behind: forwards from the one that ended the first line that differs to the one that showed a
+            change; None if nothing was shown before the end.
     """
 
     RECORD: ClassVar[str] = "answer"
@@ -311,6 +313,7 @@ class Answer:
     forwards: int | None = None
     decode_ms: float | None = None
     first_hunk_ms: float | None = None
+    shown_behind: int | None = None
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class Infiller(Protocol):
 class Given:
     """What a system answered, as it would be inserted; ``finish_reason`` in its own words.
 
-    ``forwards``, ``decode_ms`` and ``first_hunk_ms`` are told for edits, see ``bench.records.Answer``.
+    ``forwards``, ``decode_ms``, ``first_hunk_ms`` and ``shown_behind`` are told for edits, see
+    ``bench.records.Answer``.
     """
 
     text: str
@@ -68,6 +69,7 @@ class Given:
     forwards: int | None = None
     decode_ms: float | None = None
     first_hunk_ms: float | None = None
+    shown_behind: int | None = None
 
 
 @dataclass(frozen=True)
@@ -155,4 +157,5 @@ def _answer(
         forwards=given.forwards,
         decode_ms=given.decode_ms,
         first_hunk_ms=given.first_hunk_ms,
+        shown_behind=given.shown_behind,
     )

@@ -116,13 +116,24 @@ def _parsed(runtime: Runtime, mode: Draft, task: EditTask) -> Given:
     prepared = prepare_edit(selection_of(task.code), task.instruction, _as_engine(runtime), EditOptions())
     rewrite = prepared.rewrite
     first_hunk: list[float] = []
+    forwards = 0
+    differs_at: int | None = None  # forward
+    shown_at: int | None = None
 
     def emit(chunk: Chunk) -> None:
+        nonlocal differs_at, shown_at
         rewrite.feed(chunk.text)
-        if not first_hunk and rewrite.progress.hunks:
+        if differs_at is None and rewrite.differs:
+            differs_at = forwards
+        progress = rewrite.progress
+        if shown_at is None and (progress.hunks or progress.open):
+            shown_at = forwards
+        if not first_hunk and progress.hunks:
             first_hunk.append(time.perf_counter())
 
     def interrupted() -> FinishReason | None:
+        nonlocal forwards
+        forwards += 1  # asked before each
         return FinishReason.CANCELLED if rewrite.done else None
 
     began = time.perf_counter()
@@ -146,6 +157,7 @@ def _parsed(runtime: Runtime, mode: Draft, task: EditTask) -> Given:
         forwards=outcome.forwards,
         decode_ms=(ended - outcome.first_token) * 1000,
         first_hunk_ms=(first_hunk[0] - began) * 1000 if first_hunk else None,
+        shown_behind=None if shown_at is None or differs_at is None else shown_at - differs_at,
     )
 
 

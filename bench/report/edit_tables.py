@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.quality.summary import Way
 from bench.records import Answer
 from bench.report.layout import Table
-from bench.report.numbers import UNKNOWN, count, median, number, quotient
+from bench.report.numbers import UNKNOWN, count, median, number, percent, quotient, share
 
 _RAW, _PARSED = "raw, ", "parsed, "
 
@@ -48,6 +48,7 @@ def _costs(ways: dict[Way, dict[str, Answer]]) -> Table:
                 number(quotient(tokens, known)),
                 number(quotient(tokens, seconds)),
                 number(median(hunks)),
+                percent(share(each.shown_behind <= 1 for each in found if each.shown_behind is not None)),
                 number(median([each.ms for each in found])),
             )
         )
@@ -56,7 +57,8 @@ def _costs(ways: dict[Way, dict[str, Answer]]) -> Table:
         "Raw: the model's text for the server's prompt, cut at the closing fence. Parsed: the server's way,"
         " read and compared with the code while it streams. Tokens of all answers per decode forward, and per"
         " second from the first token to the end; medians of the time to the first changed lines and to the"
-        " end; nothing cached.",
+        " end; nothing cached. Shown within 2 forwards: of the edits that show a change before their end,"
+        " those where it is there at most two forwards after the first line that differs was ended.",
         (
             "system",
             "variant",
@@ -65,6 +67,7 @@ def _costs(ways: dict[Way, dict[str, Answer]]) -> Table:
             "tokens per forward ↑",
             "tokens/s ↑",
             "first change, ms ↓",
+            "shown within 2 forwards ↑",
             "total, ms ↓",
         ),
         tuple(rows),

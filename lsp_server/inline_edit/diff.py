@@ -55,6 +55,11 @@ class StreamingDiff:
         return self._at
 
     @property
+    def differs(self) -> bool:
+        """Whether a line has come that is not the next old one."""
+        return bool(self.hunks or self._pending)
+
+    @property
     def open(self) -> OpenHunk | None:
         """What is certainly new behind the last hunk, None if there is nothing yet."""
         lines = list(self._pending)

@@ -62,6 +62,11 @@ class Rewrite:
         return self._reader.done or self._changes_secret
 
     @property
+    def differs(self) -> bool:
+        """Whether a line has come that is not the selection's next one, shown or not yet."""
+        return self._diff.differs
+
+    @property
     def progress(self) -> Progress:
         """As far as it is safe to show: lines that the selection holds in part wait for the end, and lines
         that hold a secret are never among them."""

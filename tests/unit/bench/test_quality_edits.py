@@ -55,6 +55,7 @@ def test_all_ways_to_an_edit_pass_what_the_model_says() -> None:
         assert each.passed and each.text == CODE.replace("return b", "return b + n")
         assert each.decode_ms is not None and each.forwards is not None
     assert answers["raw, auto"].first_hunk_ms is None
+    assert answers["parsed, auto"].shown_behind == 0 and answers["raw, auto"].shown_behind is None
     assert 0 < answers["parsed, auto"].first_hunk_ms <= answers["parsed, auto"].ms
     parsed, raw = runtime.requests[:2]
     assert raw.prompt == parsed.prompt == edit_prompt(FakeCodec(), EDIT.instruction, EDIT.code).ids

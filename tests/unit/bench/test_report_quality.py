@@ -93,16 +93,16 @@ def test_edits_parsed_against_raw() -> None:
     records = [
         answer(item="0", variant="raw, none", **facts),
         answer(item="1", variant="raw, none", **facts),
-        answer(item="0", variant="parsed, auto", first_hunk_ms=30.0, **facts),
-        answer(item="1", variant="parsed, auto", text="other", passed=False, **facts),
+        answer(item="0", variant="parsed, auto", first_hunk_ms=30.0, shown_behind=1, **facts),
+        answer(item="1", variant="parsed, auto", text="other", passed=False, shown_behind=2, **facts),
         answer("peer", "0", variant="raw, plain", **{**facts, "forwards": None}),
     ]
     found, _ = quality_tables.tables(records)
     (costs,) = [table for table in found if "costs" in table.title]
     assert [row[4:] for row in costs.rows] == [
-        ("5.00", "200", UNKNOWN, "100"),
-        ("5.00", "200", "30.0", "100"),
-        (UNKNOWN, "200", UNKNOWN, "100"),
+        ("5.00", "200", UNKNOWN, UNKNOWN, "100"),
+        ("5.00", "200", "30.0", "50.0 %", "100"),
+        (UNKNOWN, "200", UNKNOWN, UNKNOWN, "100"),
     ]
     (losses,) = [table for table in found if "loses" in table.title]
     assert losses.rows == (("draftline: parsed, auto", "int8", "2", "1", "1", "0"),)
