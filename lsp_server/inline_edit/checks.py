@@ -24,7 +24,14 @@ _MAX_PARSED = 1_000_000  # characters
 
 
 def flags_of(
-    snapshot: Snapshot, old: Sequence[str], new: Sequence[str], edited: str, instruction: str, truncated: bool
+    snapshot: Snapshot,
+    old: Sequence[str],
+    new: Sequence[str],
+    edited: str,
+    instruction: str,
+    truncated: bool,
+    beyond: bool = False,
+    lacks_import: bool = False,
 ) -> list[Flag]:
     """The flags of an edit.
 
@@ -32,6 +39,8 @@ def flags_of(
         old: the selected lines.
         new: what they become.
         edited: the whole document after the edit, with ``\\n`` as line ends.
+        beyond: the answer writes what stands around the selection, see nesting.py and trim.py.
+        lacks_import: it uses what it imports outside of the selection.
     """
     flags = []
     if truncated:
@@ -42,6 +51,10 @@ def flags_of(
         flags.append(Flag.REPEATS)
     if breaks_syntax(snapshot, edited):
         flags.append(Flag.PARSE_ERROR)
+    if beyond:
+        flags.append(Flag.BEYOND)
+    if lacks_import:
+        flags.append(Flag.LACKS_IMPORT)
     return flags
 
 

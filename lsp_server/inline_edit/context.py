@@ -13,7 +13,7 @@ from lsp_server.context.secrets import redact
 from lsp_server.documents.text import Snapshot
 from lsp_server.inline_edit.selection import Selection
 
-_IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require|package|const \w+ = require)\b")
+IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require|package|const \w+ = require)\b")
 MAX_IMPORTS, MAX_HEADS, MAX_DIAGNOSTICS = 24, 6, 12
 # Lines looked at for imports, and above the selection for the heads of blocks.
 _TOP_LINES, _ABOVE_LINES = 400, 2000
@@ -42,7 +42,9 @@ def context_of(selection: Selection, diagnostics: Sequence[Diagnostic] = ()) -> 
     snapshot = selection.snapshot
     return EditContext(
         imports=tuple(_imports(snapshot, selection.first)),
-        heads=tuple(_heads(snapshot, selection.first)),
+        heads=tuple(
+            snapshot.line(number)[:MAX_LINE] for number in heads_above(snapshot, selection.first)[-MAX_HEADS:]
+        ),
         problems=tuple(
             f"line {diagnostic.line - selection.first + 1}: {_words_of(diagnostic)}"
             for diagnostic in diagnostics
@@ -60,24 +62,24 @@ def _imports(snapshot: Snapshot, stop: int) -> list[str]:
     found = []
     for number in range(min(stop, _TOP_LINES)):
         line = snapshot.line(number)
-        if len(line) <= MAX_LINE and _IMPORT.match(line):
+        if len(line) <= MAX_LINE and IMPORT.match(line):
             found.append(line)
             if len(found) == MAX_IMPORTS:
                 break
     return found
 
 
-def _heads(snapshot: Snapshot, first: int) -> list[str]:
-    """The lines above that are indented less and less: what the selection stands in."""
-    indent = _columns(snapshot.line(first))
-    heads: list[str] = []
-    for number in range(first - 1, max(first - 1 - _ABOVE_LINES, -1), -1):
-        if indent == 0 or len(heads) == MAX_HEADS:
+def heads_above(snapshot: Snapshot, line: int) -> list[int]:
+    """Numbers of the lines above that are indented less and less, in order: what ``line`` stands in."""
+    indent = _columns(snapshot.line(line))
+    heads: list[int] = []
+    for number in range(line - 1, max(line - 1 - _ABOVE_LINES, -1), -1):
+        if indent == 0:
             break
-        line = snapshot.line(number)
-        if line.strip() and _columns(line) < indent and any(map(str.isalnum, line)):
-            indent = _columns(line)
-            heads.append(line[:MAX_LINE])
+        text = snapshot.line(number)
+        if text.strip() and _columns(text) < indent and any(map(str.isalnum, text)):
+            indent = _columns(text)
+            heads.append(number)
     return heads[::-1]
 
 

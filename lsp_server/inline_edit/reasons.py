@@ -61,6 +61,8 @@ class Flag(str, Enum):
     DELETES_MOST = "deletes-most"
     PARSE_ERROR = "parse-error"
     REPEATS = "repeats"
+    BEYOND = "beyond-selection"
+    LACKS_IMPORT = "lacks-import"
 
 
 FLAG_MESSAGES: dict[Flag, str] = {
@@ -68,6 +70,8 @@ FLAG_MESSAGES: dict[Flag, str] = {
     Flag.DELETES_MOST: "most of the selection would be deleted",
     Flag.PARSE_ERROR: "the code would no longer parse",
     Flag.REPEATS: "the answer repeats itself",
+    Flag.BEYOND: "the answer writes what the selection is a part of once more; select all of it",
+    Flag.LACKS_IMPORT: "it needs an import that the file lacks and that cannot stand in the selection",
 }
 
 

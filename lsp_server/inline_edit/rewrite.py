@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lsp_server.context.secrets import secrets_in
@@ -9,8 +10,10 @@ from lsp_server.inline_edit.answer import AnswerReader
 from lsp_server.inline_edit.checks import flags_of, summary, whole_text
 from lsp_server.inline_edit.diff import Hunk, OpenHunk, StreamingDiff, apply
 from lsp_server.inline_edit.layout import Layout, Restorer
+from lsp_server.inline_edit.nesting import defines_again
 from lsp_server.inline_edit.reasons import Flag, NoEdit, NoEditError
 from lsp_server.inline_edit.selection import Selection
+from lsp_server.inline_edit.trim import Trimmer
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Rewrite:
         self._instruction = instruction
         self._old = selection.lines
         self._reader = AnswerReader(layout.shown(self._old), fence)
+        self._trimmer = Trimmer(selection, instruction)
         self._restorer = Restorer(layout)
         self._diff = StreamingDiff(self._old)
         # The model saw these lines with other characters in place of the secrets, and would write those.
@@ -79,8 +83,7 @@ class Rewrite:
     def feed(self, text: str) -> bool:
         """More of the answer; whether there is new progress."""
         before = self._seen()
-        for line in self._reader.feed(text):
-            self._diff.push(self._restorer.restore(line))
+        self._push(self._reader.feed(text))
         return self._seen() != before
 
     def finish(self, truncated: bool = False) -> Rewritten:
@@ -91,13 +94,13 @@ class Rewrite:
         """
         truncated = truncated and not self._reader.done
         if not truncated:  # else the last line is broken off
-            for line in self._reader.finish():
-                self._diff.push(self._restorer.restore(line))
-            if not self._reader.no_code:
+            self._push(self._reader.finish())
+            self._place(self._trimmer.finish())
+            if not self._no_code:
                 self._diff.finish()
         if self._changes_secret:
             raise NoEditError(NoEdit.SECRET)
-        if self._reader.no_code:
+        if self._reader.no_code or (self._no_code and not truncated):
             raise NoEditError(NoEdit.NO_CODE)
         hunks = self._diff.hunks
         if not hunks and not truncated:
@@ -107,8 +110,30 @@ class Rewrite:
         if not selection.keeps_outside(lines):
             raise NoEditError(NoEdit.OUTSIDE)
         edited = whole_text(selection.snapshot, selection.first, selection.stop, lines)
-        flags = flags_of(selection.snapshot, self._old, lines, edited, self._instruction, truncated)
+        flags = flags_of(
+            selection.snapshot,
+            self._old,
+            lines,
+            edited,
+            self._instruction,
+            truncated,
+            beyond=self._trimmer.beyond or defines_again(selection, lines, edited),
+            lacks_import=self._trimmer.lacks_import(self._old, lines),
+        )
         return Rewritten(tuple(hunks), tuple(lines), tuple(flags), summary(self._old, lines))
+
+    def _push(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._place(self._trimmer.push(line))
+
+    def _place(self, lines: Sequence[str]) -> None:
+        for line in lines:
+            self._diff.push(self._restorer.restore(line))
+
+    @property
+    def _no_code(self) -> bool:
+        """The answer was chatter, or only what stands around the selection."""
+        return self._reader.no_code or self._trimmer.empty
 
     @property
     def _changes_secret(self) -> bool:

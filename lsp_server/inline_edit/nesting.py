@@ -1,0 +1,98 @@
+"""Whether an edit defines within a definition what that definition already is.
+
+It parses, so nothing else would find it: the body of a function that became the whole function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lsp_server.context.node_types import FUNCTIONS, is_container
+from lsp_server.documents.syntax import MAX_CHARS, parser_for
+from lsp_server.inline_edit.around import DEFINES, words
+from lsp_server.inline_edit.context import heads_above
+from lsp_server.inline_edit.selection import Selection
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_NAMELESS = frozenset({"arrow_function", "function", "function_expression"})
+_NAMES = frozenset({"identifier", "simple_identifier", "type_identifier"})
+
+
+def defines_again(selection: Selection, lines: Sequence[str], edited: str) -> bool:
+    """Whether ``lines`` define what the selection is a part of, and the selected lines did not.
+
+    Args:
+        edited: the whole document afterwards, with ``\\n`` as line ends.
+    """
+    snapshot, old = selection.snapshot, selection.lines
+    start = next(number for number in range(selection.first, selection.stop) if snapshot.line(number).strip())
+    heads = [snapshot.line(number) for number in heads_above(snapshot, start)]
+    known = set(old)
+    added = [line for line in lines if line not in known]
+    names = set().union(*map(words, heads))
+    if names.isdisjoint(set().union(*map(words, added))):
+        return False
+    parser = parser_for(snapshot.language_id)
+    if parser is None or len(edited) > MAX_CHARS:
+        return _by_text(heads, added)
+    root = parser.parse(edited.encode("utf-8", "replace")).root_node
+    if not _again(root, selection.first, selection.first + len(lines)):
+        return root.has_error and _by_text(heads, added)
+    before = parser.parse(snapshot.lf(0, len(snapshot.lines)).encode("utf-8", "replace")).root_node
+    return not _again(before, selection.first, selection.stop)
+
+
+def _by_text(heads: Sequence[str], added: Sequence[str]) -> bool:
+    """The same for what no parser makes sense of."""
+    defined = {found.group() for head in heads if (found := DEFINES.match(head.strip()))}
+    return any((found := DEFINES.match(line.strip())) and found.group() in defined for line in added)
+
+
+def _again(root: Node, first: int, stop: int) -> bool:
+    """Whether a definition on lines ``first`` to ``stop`` has kind and name of one that begins above."""
+    # With the definitions around each node. What is in one that begins inside is its own affair.
+    stack: list[tuple[Node, frozenset[tuple[bool, str]]]] = [(root, frozenset())]
+    while stack:
+        node, around = stack.pop()
+        if node.end_point[0] < first or node.start_point[0] >= stop:
+            continue
+        definition = _definition(node)
+        if definition is not None:
+            if node.start_point[0] >= first:
+                if definition in around:
+                    return True
+                continue
+            around = around | {definition}
+        stack += [(child, around) for child in node.children]
+    return False
+
+
+def _definition(node: Node) -> tuple[bool, str] | None:
+    """Whether it has members, and its name."""
+    members = is_container(node)
+    if not members and node.type not in FUNCTIONS and node.type not in _NAMELESS:
+        return None
+    if not node.is_named:
+        return None
+    name = _name(node if node.type not in _NAMELESS else node.parent)
+    return None if name is None else (members, name)
+
+
+def _name(node: Node | None) -> str | None:
+    if node is None:
+        return None
+    for field in ("name", "declarator", "type", "left", "key"):
+        inner = node.child_by_field_name(field)
+        if inner is None:
+            continue
+        if field == "declarator" and inner.type not in _NAMES:
+            return _name(inner)
+        return _text(inner)
+    return next((_text(child) for child in node.children if child.type in _NAMES), None)
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
