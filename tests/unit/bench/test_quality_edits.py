@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -55,13 +56,23 @@ def test_all_ways_to_an_edit_pass_what_the_model_says() -> None:
         assert each.passed and each.text == CODE.replace("return b", "return b + n")
         assert each.decode_ms is not None and each.forwards is not None
     assert answers["raw, auto"].first_hunk_ms is None
-    assert answers["parsed, auto"].shown_behind == 0 and answers["raw, auto"].shown_behind is None
+    assert answers["parsed, auto"].shown_behind is None, "the last line is the one that changes"
     assert 0 < answers["parsed, auto"].first_hunk_ms <= answers["parsed, auto"].ms
     parsed, raw = runtime.requests[:2]
     assert raw.prompt == parsed.prompt == edit_prompt(FakeCodec(), EDIT.instruction, EDIT.code).ids
     assert raw.stops.strings == () and raw.source_hint is None and not raw.use_cache
     assert parsed.stops.strings == ("\n```",) and parsed.source_hint is not None and not parsed.use_cache
     assert [request.draft for request in runtime.requests] == ["auto", "auto", "none", "none"]
+
+
+def test_how_long_a_change_stays_unseen() -> None:
+    answers = _ask(StreamingRuntime(CODE.replace("a = n", "a = n * 1") + "\n```"))
+    assert answers["parsed, none"].shown_behind == 0 and answers["raw, none"].shown_behind is None
+    # A line that stands further down may be where the answer goes on: the next one tells.
+    code = "def f(x):\n    first(x)\n    y\n    return second(x)"
+    said = code.replace("    first(x)\n", "    y\n    other(x)\n") + "\n```"
+    task = replace(EDIT, code=code, test="def check(): pass")
+    assert _ask(StreamingRuntime(said), task)["parsed, none"].shown_behind == len("    other(x)\n")
 
 
 def test_parsed_code_has_the_indentation_of_what_it_replaces() -> None:
