@@ -242,10 +242,8 @@ class CompletionService:
         entry, typed = running.entry, running.typed(wanted)
         if entry is None or typed is None:
             return None
-        text = typed.rest_of(entry.text, replaces_rest=wanted.options.replaces_rest)
-        if text is None or not text.strip():
-            return None
-        if wanted.options.replaces_rest and len(typed.text) > entry.replaces()[1]:
+        text = entry.left(typed, replaces_rest=wanted.options.replaces_rest)
+        if text is None:
             return None
         made_by = "model" if running.place is wanted else "prefetch" if running.prefetch else "stream"
         return made(wanted, placed(wanted, text, entry), running, made_by)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lsp_server.completion.filters.closing import closed
+from lsp_server.completion.filters.closing_line import ends_block
 from lsp_server.completion.filters.context import FilterContext
 from lsp_server.completion.ranges import item_range
 from lsp_server.documents.inside import inside
@@ -83,7 +84,8 @@ class _Trial:
         root, cursor = self.surroundings.tree.root_node, self.surroundings.cursor
         if place_in_line(context.head, context.language_id) != "code" or inside(root, cursor) is not None:
             return None
-        spellings = closed(text, context.head, context.rest, context.language_id)
+        rest = "" if ends_block(text, context) else context.rest
+        spellings = closed(text, context.head, rest, context.language_id)
         return min(spellings, key=self.faults, default=None)
 
     def only_ends_early(self, text: str) -> bool:
