@@ -86,7 +86,8 @@ def prepare(
         snapshot, cursor = _with_selected(snapshot, cursor.line, selected)
     column = cursor.column
     snapshot, cursor = clipped(snapshot, cursor)
-    if all(not line or line.isspace() for line in snapshot.lines):
+    # A byte order mark is no text either.
+    if not any(line.strip().strip("\ufeff") for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
     built = builder.build(snapshot, cursor, options, related, prefix_lines)
     filters = filter_context(snapshot, cursor, options)

@@ -78,8 +78,9 @@ class Exclusions:
     """Decides by path. Keeps the ignore files of the workspace folders, each read again when it changes.
 
     Ignore files may lie in any folder below a workspace folder, as git has it: a pattern is relative to its
-    file's folder, deeper files and later lines decide, and nothing below an excluded folder comes back. A file
-    outside of all folders belongs to the nearest folder above that looks like one, see `workspace_root`.
+    file's folder, deeper files and later lines decide, and nothing below an excluded folder comes back.
+    A file outside of all folders belongs to the nearest folder above that looks like one, see
+    `workspace_root`.
     """
 
     _roots: list[Path] = field(default_factory=list)
