@@ -422,3 +422,40 @@ async def test_an_edit_supersedes_a_request_that_waits_for_a_pause() -> None:
     editor.type(0, 5, "a")
     assert (await waiting).superseded
     assert editor.engine.requests == [] and not editor.service.busy
+
+
+def _entry(start: int, end: int, text: str) -> tuple[Point, Point, str]:
+    return Point(0, start), Point(0, end), text
+
+
+async def test_a_popup_that_says_the_same_leaves_the_suggestion_alone() -> None:
+    editor = Editor("x = \n", "print(a)", free=True)
+    await editor.ask(0, 4)
+    editor.type(0, 4, "pr")
+    same = await editor.ask(0, 6, selected=_entry(4, 6, "print"))
+    assert same.cached and text_of(same) == "print(a)"
+    assert same.suggestion is not None and same.suggestion.range == ItemRange(4, 6)
+    other = await editor.ask(0, 6, selected=_entry(4, 6, "prime"))
+    assert not other.cached and len(editor.engine.requests) == 2
+
+
+async def test_what_extends_a_popup_entry_stays_until_it_is_accepted() -> None:
+    editor = Editor("x = pr\n", "(a)", free=True)
+    first = await editor.ask(0, 6, selected=_entry(4, 6, "print"))
+    assert text_of(first) == "print(a)" and not first.cached
+    editor.type(0, 6, "i")
+    typed = await editor.ask(0, 7, selected=_entry(4, 7, "print"))
+    assert typed.cached and text_of(typed) == "print(a)"
+    editor.type(0, 4, "print", until=Point(0, 7))
+    accepted = await editor.ask(0, 9)
+    assert accepted.cached and text_of(accepted) == "(a)"
+    assert len(editor.engine.requests) == 1
+
+
+async def test_a_popup_entry_is_not_extended_by_what_would_replace_a_bracket() -> None:
+    options = replace(OPTIONS, replaces_rest=True)
+    editor = Editor("f()\n", "ab) + 1", free=True)
+    first = await editor.ask(0, 2, options=options)
+    assert first.suggestion is not None and first.suggestion.range == ItemRange(2, 3)
+    editor.type(0, 2, "a")
+    assert not (await editor.ask(0, 3, options=options, selected=_entry(2, 3, "ab"))).cached
