@@ -30,9 +30,13 @@ class Edit:
 
     @property
     def cursors(self) -> tuple[Point, ...]:
-        """Where the cursor may be now: behind the text, or before what the editor closed by itself."""
+        """Where the cursor may be now: behind the text, or before what the editor closed by itself, or on the
+        first of two new lines between brackets."""
         closed = len(self.inserted) - len(self.inserted.rstrip(_CLOSING))
         if not closed:
+            lines = self.inserted.split("\n")
+            if len(lines) == 3 and not self.inserted.strip():
+                return (self.end, Point(self.end.line - 1, len(lines[1])))
             return (self.end,)
         return (self.end, Point(self.end.line, self.end.column - closed))
 

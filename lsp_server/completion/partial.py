@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from inference.api import FinishReason, GenerationResult, Timings
+from lsp_server.completion.filters.closing_line import closing_line
 from lsp_server.completion.filters.repetition import MAX_PERIOD
 from lsp_server.completion.pipeline import Prepared, Suggestion, finish, place
 from lsp_server.completion.reasons import NoSuggestion
@@ -13,7 +14,7 @@ def complete_lines(prepared: Prepared, settled: str) -> Suggestion | None:
 
     ``settled`` is what the engine will not take back. The filters judge it as an answer of its own; what
     they might judge otherwise once more lines are there is held back, so that the suggestion is a prefix
-    of that for the finished answer.
+    of that for the finished answer, but for white space at its end.
     """
     text = settled.replace("\r\n", "\n").replace("\r", "\n")
     whole, newline, _ = text.rpartition("\n")
@@ -25,7 +26,11 @@ def complete_lines(prepared: Prepared, settled: str) -> Suggestion | None:
         return None
     # Once more: the filters may have moved lines to where they are alike.
     kept = _without_repeats(_as_written(found.text, whole), head)
-    return place(prepared.cursor, prepared.filters, kept) if kept.strip() else None
+    if not kept.strip():
+        return None
+    if "closing-line" not in prepared.filters.off:
+        kept = closing_line(kept, prepared.filters) or kept
+    return place(prepared.cursor, prepared.filters, kept)
 
 
 def suggestion_in(prepared: Prepared, text: str) -> Suggestion | None:

@@ -14,13 +14,13 @@ from inference.api import FinishReason, GenerationRequest, GenerationResult
 from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.filters import FilterContext, run_filters
 from lsp_server.completion.options import CompletionOptions, Selected
+from lsp_server.completion.popup import with_entry
 from lsp_server.completion.prompt import PromptBuilder
 from lsp_server.completion.ranges import ItemRange, item_range
 from lsp_server.completion.reasons import NoSuggestion, Reason, filtered
 from lsp_server.completion.shape import Shape, by_text_behind, shape
 from lsp_server.completion.stopping import stop_rules
 from lsp_server.context.related import KeptLines
-from lsp_server.context.secrets import redact
 from lsp_server.context.window import Window
 from lsp_server.documents.bounds import clipped
 from lsp_server.documents.positions import without_surrogates
@@ -83,10 +83,11 @@ def prepare(
     if snapshot.in_secret(cursor):
         raise NoSuggestion(Reason.SECRET)
     if selected is not None:
-        snapshot, cursor = _with_selected(snapshot, cursor.line, selected)
+        snapshot, cursor = with_entry(snapshot, cursor.line, selected)
     column = cursor.column
     snapshot, cursor = clipped(snapshot, cursor)
-    if all(not line or line.isspace() for line in snapshot.lines):
+    # A byte order mark is no text either.
+    if not any(line.strip().strip("\ufeff") for line in snapshot.lines):
         raise NoSuggestion(Reason.EMPTY, "There is nothing to go by in an empty document.")
     built = builder.build(snapshot, cursor, options, related, prefix_lines)
     filters = filter_context(snapshot, cursor, options)
@@ -151,13 +152,3 @@ def place(cursor: Point, filters: FilterContext, text: str, selected: Selected |
         return Suggestion(selected.text + text, ItemRange(selected.start, selected.end))
     range = item_range(cursor.column, text, filters.rest, replaces_rest=filters.replaces_rest)
     return Suggestion(text, range)
-
-
-def _with_selected(snapshot: Snapshot, number: int, selected: Selected) -> tuple[Snapshot, Point]:
-    """The document as it would be with the popup entry accepted, and the cursor behind that entry."""
-    line = snapshot.lines[number]
-    changed = redact(line[: selected.start] + selected.text + line[selected.end :])
-    lines = (*snapshot.lines[:number], changed, *snapshot.lines[number + 1 :])
-    column = selected.start + len(selected.text)
-    accepted = Snapshot(snapshot.uri, snapshot.version, snapshot.language_id, lines, snapshot.eol)
-    return accepted, Point(number, column)

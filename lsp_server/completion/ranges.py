@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lsp_server.completion.filters.suffix_overlap import CLOSING, QUOTES, second_closing
+from lsp_server.completion.filters.suffix_overlap import CLOSING, LONG_QUOTES, QUOTES, second_closing
 
 
 @dataclass(frozen=True)
@@ -37,19 +37,21 @@ def item_range(
     covered = 0
     remainder = insert
     while covered < len(closing) and (at := second_closing(remainder, closing[covered:])) is not None:
-        if closing[covered] in QUOTES and not _closes_string(remainder, closing[covered]):
+        mark = closing[covered:][: 3 if closing.startswith(LONG_QUOTES, covered) else 1]
+        if mark[0] in QUOTES and not _closes_string(remainder, mark):
             break
-        remainder = remainder[at + 1 :]
-        covered += 1
+        remainder = remainder[at + len(mark) :]
+        covered += len(mark)
     if not covered:
         return ItemRange(begin, column)
     return ItemRange(begin, column + len(rest) - len(rest.lstrip()) + covered)
 
 
 def _closes_string(text: str, quote: str) -> bool:
-    """Whether the string that the cursor stands in is closed at the end of the text's first line.
+    """Whether the string that the cursor stands in is closed at the end of the text's first line, or at the
+    end of the text if it may go over several lines.
 
     A quote that opens another string needs the one behind the cursor.
     """
-    line = text.partition("\n")[0]
+    line = text if len(quote) > 1 else text.partition("\n")[0]
     return len(re.findall(rf"(?<!\\)(?:\\\\)*{re.escape(quote)}", line)) % 2 == 1

@@ -112,7 +112,8 @@ class Running:
         """Whether ``typed`` does not contradict what was said so far; it may be ahead of that."""
         shown = suggestion_in(self.prepared, self.text)
         said = "" if shown is None else shown.text
-        return said.startswith(typed.text) or typed.text.startswith(said)
+        # What ends in white space there may end otherwise later, see `complete_lines`.
+        return said.startswith(typed.text) or typed.text.startswith(said.rstrip())
 
     def leads_to(self, snapshot: Snapshot, cursors: tuple[Point, ...]) -> bool:
         """Whether one of ``cursors`` is on its way."""

@@ -21,6 +21,8 @@ _HEADS = {
     "shellscript": re.compile(r"\s*(?:else|do|then|case .* in)$"),
     "scala": re.compile(r"\s*(?:[\w\[\]]+ )*def .*[^=!<>]=$"),
 }
+# Longer lines are data or generated, and some of these patterns take the square of the length.
+_LONGEST_LINE = 1000
 # Labels in the body of these stand as far left as the head.
 _FLAT = re.compile(r"(?:switch|select)\b.*\{$|case\b[^:>]*$")
 _FLAT_CLASS = re.compile(r"(?:class|struct)\b.*\{$")
@@ -31,7 +33,7 @@ _ENDED_BY_WORDS = frozenset({"ruby", "lua", "shellscript", "elixir", "julia", "f
 def opens_block(line: str, language_id: str = "") -> bool:
     """Whether a line ends with the head of a block or list."""
     line = line.rstrip()
-    head = _HEADS.get(canonical(language_id))
+    head = None if len(line) > _LONGEST_LINE else _HEADS.get(canonical(language_id))
     return line.endswith(_OPENERS) or (head is not None and head.match(line) is not None)
 
 

@@ -14,10 +14,11 @@ from lsp_server.completion.asking import Asking
 from lsp_server.completion.candidates import is_new, sampled
 from lsp_server.completion.debounce import Debounce
 from lsp_server.completion.edits import edit_of, is_key
-from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.options import CompletionOptions, Selected
 from lsp_server.completion.pipeline import Suggestion
-from lsp_server.completion.popup import selected_entry
+from lsp_server.completion.popup import selected_entry, with_entry
 from lsp_server.completion.prefetch import AFTER_ACCEPTANCE_SECONDS, Prefetch, after_acceptance
+from lsp_server.completion.ranges import ItemRange
 from lsp_server.completion.reasons import NoSuggestion, Reason
 from lsp_server.completion.resting import Resting
 from lsp_server.completion.running import Place, Running, was_stopped
@@ -270,10 +271,8 @@ class CompletionService:
         entry, typed = running.entry, running.typed(wanted)
         if entry is None or typed is None:
             return None
-        text = typed.rest_of(entry.text, replaces_rest=wanted.options.replaces_rest)
-        if text is None or not text.strip():
-            return None
-        if wanted.options.replaces_rest and len(typed.text) > entry.replaces()[1]:
+        text = entry.left(typed, replaces_rest=wanted.options.replaces_rest)
+        if text is None:
             return None
         made_by = "model" if running.place is wanted else "prefetch" if running.prefetch else "stream"
         return made(wanted, placed(wanted, text, entry), running, made_by)
@@ -369,7 +368,7 @@ class CompletionService:
         prefetched = running.prefetch and not running.cancelled
         wanted = self._store.version(uri) is not None and (mine or prefetched)
         half = running.entry
-        if running.suggestion is not None and running.place.selected is None and wanted:
+        if running.suggestion is not None and wanted:
             self._remember(running, running.suggestion)
         at = self._answered.get(uri)
         if mine and at is not None and half is not None and running.entry is not None:
@@ -426,10 +425,22 @@ class CompletionService:
     # -- suggestions that are known
 
     def _from_cache(self, wanted: Place) -> Answer | None:
-        found = None if wanted.selected is not None else self._find(wanted)
+        if wanted.selected is not None:
+            return self._beyond_entry(wanted, wanted.selected)
+        found = self._find(wanted)
         if found is None:
             return None
         return made(wanted, placed(wanted, found[1], found[0]), None, found[0].origin)
+
+    def _beyond_entry(self, wanted: Place, selected: Selected) -> Answer | None:
+        """What is known behind the popup's entry: a popup that says the same changes nothing on screen."""
+        snapshot, cursor = with_entry(wanted.snapshot, wanted.cursor.line, selected)
+        found = self._find(Place(snapshot, cursor, wanted.options))
+        # The entry's range covers no bracket.
+        if found is None or found[0].replaces()[0]:
+            return None
+        range = ItemRange(selected.start, selected.end)
+        return made(wanted, Suggestion(selected.text + found[1], range), None, found[0].origin)
 
     def _find(self, at: Place) -> tuple[Shown, str] | None:
         return self.suggestions.find(
@@ -440,9 +451,14 @@ class CompletionService:
         )
 
     def _remember(self, running: Running, suggestion: Suggestion) -> None:
-        at = running.place
+        at, text = running.place, suggestion.text
+        snapshot, cursor = at.snapshot, at.cursor
+        if at.selected is not None:
+            # With the entry accepted: the popup may stay for some keys more.
+            snapshot, cursor = with_entry(snapshot, cursor.line, at.selected)
+            text = text[len(at.selected.text) :]
         origin: Origin = "prefetch" if running.prefetch else "cache"
-        new = Shown(at.snapshot, at.cursor, suggestion.text, origin, running.prepared.context)
+        new = Shown(snapshot, cursor, text, origin, running.prepared.context)
         if running.entry is not None:
             new = self.suggestions.replace(running.entry, new)
         else:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from lsp_server.completion.filters.suffix_overlap import second_closing
 from lsp_server.completion.ranges import item_range
-from lsp_server.completion.typed import typed_since
+from lsp_server.completion.typed import Typed, typed_since
 from lsp_server.documents.text import Point, Snapshot
 
 Origin = Literal["cache", "prefetch"]
@@ -37,6 +37,21 @@ class Shown:
         range = item_range(self.cursor.column, self.text, rest, replaces_rest=True)
         covered = range.end - self.cursor.column
         return covered, (second_closing(self.text, rest.strip()) or 0) if covered else len(self.text)
+
+    def left(self, typed: Typed, *, replaces_rest: bool) -> str | None:
+        """What is left of the text once ``typed`` is there; None if it does not apply any more.
+
+        Where a bracket that is to be replaced was typed, or has moved, nobody knows which of the two is to
+        stay.
+        """
+        rest = typed.rest_of(self.text, replaces_rest=replaces_rest)
+        if rest is None or not rest.strip():
+            return None
+        if replaces_rest:
+            covered, bracket = self.replaces()
+            if len(typed.text) > bracket or (covered and typed.moved):
+                return None
+        return rest
 
 
 class SuggestionCache:
@@ -70,11 +85,12 @@ class SuggestionCache:
     def replace(self, old: Shown, new: Shown) -> Shown:
         """Put a longer form in the place of ``old``; the one that is then remembered.
 
-        A text that is on screen stays if ``new`` does not extend it.
+        A text that is on screen stays if ``new`` does not extend it. White space at its end does not count:
+        it puts the bracket that stands behind it on a line of its own.
         """
         uri = old.snapshot.uri
         on_screen = self._on_screen is old
-        if on_screen and not new.text.startswith(old.text):
+        if on_screen and not new.text.startswith(old.text.rstrip()):
             return old
         entries = self._entries.get(uri, [])
         if old in entries:
@@ -107,11 +123,8 @@ class SuggestionCache:
             if shown.context != context and shown is not seen:
                 continue
             typed = typed_since(shown.snapshot, shown.cursor, snapshot, cursor)
-            rest = None if typed is None else typed.rest_of(shown.text, replaces_rest=replaces_rest)
-            if typed is not None and replaces_rest and len(typed.text) > shown.replaces()[1]:
-                # A bracket that is to be replaced was typed: nobody knows which of the two is to stay.
-                continue
-            if rest and rest.strip():
+            rest = None if typed is None else shown.left(typed, replaces_rest=replaces_rest)
+            if rest is not None:
                 found.append((shown, rest))
         for shown, rest in found:
             if shown is seen:

@@ -19,6 +19,11 @@ class Typed:
     text: str
     closed: str = ""
 
+    @property
+    def moved(self) -> bool:
+        """``closed`` is a line end with blanks: the bracket that stood behind the cursor got its own line."""
+        return bool(self.closed) and not self.closed.strip()
+
     def rest_of(self, suggestion: str, *, replaces_rest: bool = False) -> str | None:
         """What is left of a suggestion for the earlier state; None if something else was typed.
 
@@ -30,7 +35,7 @@ class Typed:
         on_line = "\n" not in self.closed
         if not self.closed or (replaces_rest and on_line):
             return rest
-        cut = second_closing(rest, self.closed.strip())
+        cut = None if self.moved else second_closing(rest, self.closed.strip())
         if cut is not None:
             rest = rest[:cut]
         return rest if on_line else rest.rstrip()
@@ -60,7 +65,7 @@ def typed_since(old: Snapshot, start: Point, new: Snapshot, cursor: Point) -> Ty
     else:
         text = first[start.column :] + new.lf(start.line + 1, cursor.line) + current[: cursor.column]
     closed = after[: len(after) - len(rest)]
-    if closed and not _closed_by_editor(text, closed):
+    if closed and not _closed_by_editor(text, closed) and not _moved_by_editor(text, closed, rest):
         return None
     if new is not old and (
         new.language_id != old.language_id
@@ -76,6 +81,12 @@ def _closed_by_editor(typed: str, closed: str) -> bool:
     expected = iter(_left_open(typed))
     found = "".join(closed.split())
     return bool(found) and all(character in expected for character in found)
+
+
+def _moved_by_editor(typed: str, closed: str, rest: str) -> bool:
+    """Whether a new line between two brackets has put the second one on a line of its own."""
+    new_line = typed.rstrip(" \t").endswith("\n") and closed.startswith("\n") and not closed.strip()
+    return new_line and rest.lstrip()[:1] in _CLOSING.values()
 
 
 def _left_open(typed: str) -> str:

@@ -79,14 +79,20 @@ class Exclusions:
 
     Ignore files may lie in any folder below a workspace folder, as git has it: a pattern is relative to its
     file's folder, deeper files and later lines decide, and nothing below an excluded folder comes back.
+    A file outside of all folders belongs to the nearest folder above that looks like one, see
+    `workspace_root`.
     """
 
     _roots: list[Path] = field(default_factory=list)
     _files: dict[Path, tuple[int, int, IgnorePatterns]] = field(default_factory=dict)
 
     def set_roots(self, roots: list[Path]) -> None:
-        """The workspace folders; a file belongs to the deepest one above it."""
-        self._roots = sorted(roots, key=lambda root: len(root.parts), reverse=True)
+        """The workspace folders; a file belongs to the deepest one above it.
+
+        A folder that a link leads to counts by both names: editors open files by the one or the other.
+        """
+        names = {name for root in roots for name in _names(root)}
+        self._roots = sorted(names, key=lambda root: len(root.parts), reverse=True)
         self._files.clear()
 
     def excludes(self, path: Path) -> bool:
@@ -106,7 +112,7 @@ class Exclusions:
     def _covered(self, path: Path, kinds: tuple[str, ...]) -> bool:
         root = next((root for root in self._roots if path.is_relative_to(root)), None)
         if root is None:
-            return False
+            root = workspace_root(path)
         parts = path.relative_to(root).parts
         # Ignore files from the root down to the folder that is looked at, each with its depth.
         stack: list[tuple[int, IgnorePatterns]] = []
@@ -165,8 +171,8 @@ def names_secret(uri: str) -> bool:
 
 
 def workspace_root(path: Path) -> Path:
-    """Root of a file given to the command line: the nearest folder above it that holds an ignore
-    file or a repository, else its own folder."""
+    """Root of a file in no workspace folder: the nearest folder above it that holds an ignore file or a
+    repository, else its own folder."""
     folders = Path(os.path.abspath(path)).parents
     for folder in folders:
         if (folder / IGNORE_FILE).exists() or (folder / ".git").exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lsp_server.completion.filters.blank import blank
 from lsp_server.completion.filters.brackets import brackets
+from lsp_server.completion.filters.closing_line import closing_line
 from lsp_server.completion.filters.context import Filter, FilterContext
 from lsp_server.completion.filters.control import control
 from lsp_server.completion.filters.duplicate_line import duplicate_line
@@ -15,6 +16,7 @@ from lsp_server.completion.filters.repeats_above import repeats_above
 from lsp_server.completion.filters.repeats_suffix import repeats_suffix
 from lsp_server.completion.filters.repetition import repetition
 from lsp_server.completion.filters.scope_end import scope_end
+from lsp_server.completion.filters.separator import separator
 from lsp_server.completion.filters.sibling_definition import sibling_definition
 from lsp_server.completion.filters.similar_suffix import similar_suffix
 from lsp_server.completion.filters.suffix_overlap import suffix_overlap
@@ -37,10 +39,12 @@ FILTERS: dict[str, Filter] = {
     "trailing-space": trailing_space,
     "repeats-suffix": repeats_suffix,
     "suffix-overlap": suffix_overlap,
+    "separator": separator,
     "similar-suffix": similar_suffix,
     "brackets": brackets,
     "duplicate-line": duplicate_line,
     "syntax": syntax,
+    "closing-line": closing_line,
     "blank": blank,
     "min-value": min_value,
 }

@@ -9,6 +9,8 @@ from lsp_server.completion.filters.context import FilterContext
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
 QUOTES = frozenset("\"'`")
+# Quotes of strings that go over several lines.
+LONG_QUOTES = ('"""', "'''")
 # What editors insert behind the cursor by themselves, and may follow it at a statement's end.
 CLOSING = re.compile(r"[)\]}>\"'`;,:\s]*")
 
@@ -23,9 +25,10 @@ def suffix_overlap(text: str, context: FilterContext) -> str | None:
     rest = context.rest.strip()
     if not rest:
         return text
-    if (rest[0] in _CLOSERS or rest[0] in QUOTES) and CLOSING.fullmatch(rest):
+    if (rest[0] in _CLOSERS or rest[0] in QUOTES or rest[0] == ">") and CLOSING.fullmatch(rest):
         cut = None if context.replaces_rest else second_closing(text, rest)
-        return text if cut is None else text[:cut] or None
+        if cut is not None or rest[0] != ">":
+            return text if cut is None else text[:cut] or None
     first, newline, _ = text.partition("\n")
     if newline and CLOSING.fullmatch(rest) and first.rstrip().endswith(rest):
         # ":" or ";" stands behind the cursor: what follows it here would follow it a second time.
@@ -40,8 +43,12 @@ def second_closing(text: str, rest: str) -> int | None:
     """Index in ``text`` of the bracket or quote that ``rest``, closing punctuation, begins with and
     that closes something opened before the cursor; None if there is none."""
     wanted = rest[0]
+    if rest.startswith(LONG_QUOTES):
+        return _unescaped(text, rest[:3])
     if wanted in QUOTES:
         return _unescaped(text, wanted)
+    if wanted == ">":
+        return _second_angle(text)
     if wanted not in _CLOSERS:
         return None
     stack: list[str] = []
@@ -79,12 +86,37 @@ def _is_word(char: str) -> bool:
 
 
 def _unescaped(text: str, quote: str) -> int | None:
+    """Where ``quote`` stands; one of a single character ends with its line."""
     at = 0
-    while at < len(text) and text[at] != "\n":
+    while at < len(text) and (text[at] != "\n" or len(quote) > 1):
         if text[at] == "\\":
             at += 2
             continue
-        if text[at] == quote:
+        if text.startswith(quote, at):
             return at
         at += 1
+    return None
+
+
+def _second_angle(text: str) -> int | None:
+    """Where the first line has a ``>`` without a ``<``, outside of brackets and strings."""
+    depth = angles = 0
+    quote = ""
+    for at, char in enumerate(text.partition("\n")[0]):
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in QUOTES:
+            quote = char
+        elif char in _OPENERS:
+            depth += 1
+        elif char in _CLOSERS:
+            depth -= 1
+        elif depth or text[at - 1 : at] in ("-", "=") or text[at + 1 : at + 2] == "=":
+            continue
+        elif char == "<":
+            angles += 1
+        elif char == ">":
+            if not angles:
+                return at
+            angles -= 1
     return None

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lsp_server.completion.filters.closing import closed
+from lsp_server.completion.filters.closing_line import ends_block
 from lsp_server.completion.filters.context import FilterContext
+from lsp_server.completion.filters.suffix_overlap import CLOSING, second_closing
 from lsp_server.completion.ranges import item_range
 from lsp_server.documents.inside import inside
 from lsp_server.documents.lexical import place_in_line
@@ -58,6 +60,12 @@ def _longest_that_fits(text: str, trial: _Trial) -> str | None:
         whole = trial.closed(part)
         if whole is not None and trial.faults(whole) <= trial.allowed:
             return whole
+    context = trial.context
+    if context.replaces_rest and CLOSING.fullmatch(rest := context.rest.strip()) and rest:
+        # What a client gets that replaces nothing: up to the bracket behind the cursor.
+        part = text[: second_closing(text, rest) or 0]
+        if part.strip() and trial.faults(part) <= trial.allowed:
+            return part
     return None
 
 
@@ -83,7 +91,8 @@ class _Trial:
         root, cursor = self.surroundings.tree.root_node, self.surroundings.cursor
         if place_in_line(context.head, context.language_id) != "code" or inside(root, cursor) is not None:
             return None
-        spellings = closed(text, context.head, context.rest, context.language_id)
+        rest = "" if ends_block(text, context) else context.rest
+        spellings = closed(text, context.head, rest, context.language_id)
         return min(spellings, key=self.faults, default=None)
 
     def only_ends_early(self, text: str) -> bool:

@@ -13,6 +13,8 @@ MIN_COPIES_AT_END = 5
 MIN_COPIES = 9
 # A row of numbers may be a table.
 MIN_COPIES_OF_NUMBERS = 16
+# Characters before the cursor that can hold so many.
+_HEAD_CHARS = 2000
 # Letters and digits in all copies together.
 MIN_LETTERS = 20
 
@@ -25,7 +27,7 @@ def token_repetition(text: str, context: FilterContext) -> str | None:
     """
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        whole = context.head + line if number == 0 else line
+        whole = context.head[-_HEAD_CHARS:] + line if number == 0 else line
         new = len(_TOKEN.findall(line))
         if _loops(_TOKEN.findall(whole), new, last=number == len(lines) - 1):
             return "\n".join(lines[:number]).rstrip() or None

@@ -92,6 +92,27 @@ def test_ignore_file_of_the_deepest_root_and_its_changes(tmp_path: Path) -> None
     assert not exclusions.excludes(inner / "a.sql")
 
 
+def test_a_workspace_folder_behind_a_link_has_both_names(tmp_path: Path) -> None:
+    real, link = tmp_path / "real", tmp_path / "link"
+    real.mkdir()
+    link.symlink_to(real)
+    (real / ".draftlineignore").write_text("private/\n")
+    for root in (real, link):
+        exclusions = Exclusions()
+        exclusions.set_roots([root])
+        assert exclusions.excludes(real / "private" / "a.py")
+        assert exclusions.excludes(link / "private" / "a.py")
+        assert not exclusions.excludes(link / "a.py")
+
+
+def test_a_file_in_no_workspace_folder_obeys_the_ignore_file_above_it(tmp_path: Path) -> None:
+    (tmp_path / ".draftlineignore").write_text("diary/\n")
+    exclusions = Exclusions()
+    exclusions.set_roots([tmp_path / "elsewhere"])
+    assert exclusions.excludes(tmp_path / "diary" / "day.md")
+    assert not exclusions.excludes(tmp_path / "day.md")
+
+
 def test_workspace_root(tmp_path: Path) -> None:
     deep = tmp_path / "a" / "b"
     deep.mkdir(parents=True)

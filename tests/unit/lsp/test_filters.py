@@ -129,6 +129,9 @@ def test_a_case_expects_text_or_nothing() -> None:
         ("f(abc)", ")", True, ItemRange(4, 4)),
         ("abc)", ") and more", True, ItemRange(4, 4)),
         ('abc"', '"', True, ItemRange(4, 5)),
+        ('Doc."""\n    pass', '"""', True, ItemRange(4, 7)),
+        ('Say "a".\n    """', '"""', True, ItemRange(4, 7)),
+        ('a""" + """b', '"""', True, ItemRange(4, 4)),
     ],
 )
 def test_ranges(insert: str, rest: str, replaces: bool, expected: ItemRange) -> None:

@@ -278,8 +278,9 @@ async def test_carriage_returns_of_the_model_become_line_feeds() -> None:
     assert text_of(await bench.ask(0, 1)) == "a\nb\nc"
 
 
-async def test_an_empty_document_asks_nobody() -> None:
-    bench = Bench(" \n\n", FakeEngine(answer="x"))
+@pytest.mark.parametrize("text", ["", " \n\n", "\ufeff", "\ufeff\r\n"])
+async def test_an_empty_document_asks_nobody(text: str) -> None:
+    bench = Bench(text, FakeEngine(answer="x"))
     answer = await bench.ask(0, 0)
     assert answer.reason == Reason.EMPTY
     assert bench.engine.requests == []

@@ -1,0 +1,30 @@
+"""The brace behind the cursor, where the suggestion puts lines before it."""
+
+from __future__ import annotations
+
+from inference.stops import OPENERS
+from lsp_server.completion.filters.context import FilterContext
+
+
+def closing_line(text: str, context: FilterContext) -> str | None:
+    """Leave the brace that an editor closed behind the cursor on a line of its own.
+
+    The engine ends before that brace, and other ends of an answer say nothing of it. How round and square
+    brackets are closed is the model's choice: see ``trailing-space``.
+    """
+    if not ends_block(text, context) or context.rest.lstrip()[0] != "}":
+        return text
+    if not text.rpartition("\n")[2].strip():
+        return text
+    head = context.head
+    return f"{text}\n{head[: len(head) - len(head.lstrip())]}"
+
+
+def ends_block(text: str, context: FilterContext) -> bool:
+    """Whether the bracket behind the cursor ends the lines that the suggestion puts behind its partner."""
+    opener = context.head.rstrip()[-1:]
+    return (
+        opener in OPENERS
+        and context.rest.lstrip().startswith(OPENERS[opener])
+        and text.lstrip(" \t").startswith("\n")
+    )

@@ -1,0 +1,27 @@
+"""Separators at the end of a suggestion that stand behind the cursor already."""
+
+from __future__ import annotations
+
+from lsp_server.completion.filters.context import FilterContext
+from lsp_server.completion.ranges import item_range
+
+_SEPARATORS = ";,:"
+
+
+def separator(text: str, context: FilterContext) -> str | None:
+    """Drop the separator that the text behind what the suggestion replaces would write a second time.
+
+    In ``log("‸");`` a client that replaces text is given the quote and the bracket anew, and the semicolon
+    stays. Others never get as far as that: ``suffix-overlap`` cuts before the quote.
+    """
+    if not context.replaces_rest or not context.rest.strip():
+        return text
+    covered = item_range(0, text, context.rest, replaces_rest=True).end
+    stays = context.rest[covered:].strip()
+    written = text.rstrip()
+    if not covered or not stays or written[-1:] not in _SEPARATORS:
+        return text
+    # A semicolon before a parenthesis that stays separates nothing either.
+    if stays[0] == written[-1] or (stays[0] in ")]" and written[-1] == ";"):
+        return written[:-1] or None
+    return text
