@@ -470,8 +470,10 @@ def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None
     assert figures["text"] == "1"
     assert figures["finish_reason"] == "stop-token"
     assert figures["token_ids"] == [ord("1")]
+    assert figures["reason"] == ""
     assert set(figures) == {
         "text",
+        "reason",
         "finish_reason",
         "token_ids",
         "logits_sha256",
@@ -484,8 +486,14 @@ def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None
     }
     assert set(figures["ms"]) == {"load", "prompt", "first", "total"}
     done = run("complete", f"{file}:1:1", FAKE_ANSWER=" ")
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.returncode, done.stdout) == (1, "")
     assert "filtered:blank" in done.stderr
+    done = run("complete", f"{file}:1:1", "--json", FAKE_ANSWER=" ")
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["text"], figures["reason"]) == (1, "", "filtered:blank")
+    file.write_text("")
+    done = run("complete", f"{file}:1:1", "--json")
+    assert done.returncode == 1 and json.loads(done.stdout) == {"text": "", "reason": "empty"}
 
 
 def test_complete_says_what_is_wrong(tmp_path: Path) -> None:
