@@ -265,7 +265,9 @@ class EditService:
                 f"The edit was asked for version {request.version}, the document is at {snapshot.version};"
                 " ask again.",
             )
-        if request.path is not None and request.path.exists() and not os.access(request.path, os.W_OK):
+        # Not Path.exists: it raises where a directory above must not be looked into.
+        path = request.path
+        if path is not None and os.path.exists(path) and not os.access(path, os.W_OK):
             raise NoEditError(NoEdit.READ_ONLY)
         encoding = self._store.encoding
         return Selection.of(
