@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.api import EngineConfig, EngineState, EngineStatus, GenerationResult, TextEngine
-from inference.errors import EngineStopped
+from inference.errors import DraftlineError, EngineStopped
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
 from lsp_server.commands.text_file import read_text_file, snapshot_of
 from lsp_server.completion.pipeline import finish, prepare
@@ -22,6 +22,7 @@ from lsp_server.context.gather import ContextGatherer
 from lsp_server.documents.store import DocumentStore
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.engine_host import load_engine
+from lsp_server.settings import Settings
 from lsp_server.stdio import clean_stdout
 
 
@@ -53,31 +54,54 @@ def run(args: argparse.Namespace) -> int:
     try:
         settings = settings_from(args)
         place = parse_place(args.place)
-        snapshot = snapshot_of(place.path, read_text_file(place.path).text)
-        cursor = locate(snapshot, place)
+        with clean_stdout() as out:
+            answer = _ask(settings, place, digest_logits=args.json)
+            if answer.reason:
+                said = f"draftline complete: no suggestion ({answer.reason}). {answer.message}"
+                print(said.rstrip(), file=sys.stderr)
+            if args.json:
+                print(json.dumps(_figures(answer), ensure_ascii=False), file=out)
+            elif answer.text:
+                print(answer.text, file=out)
     except WrongUsage as error:
         print(f"draftline complete: {error}", file=sys.stderr)
         return 2
-    options = replace(settings.completion_options(), digest_logits=args.json)
-    with clean_stdout() as out:
-        engine, load_ms = start_engine(settings.engine_config())
-        text, reason, result = "", "", None
+    return 1 if answer.reason else 0
+
+
+@dataclass
+class _Answer:
+    """A suggestion, or why there is none; ``result`` is None where the model was not asked."""
+
+    text: str = ""
+    reason: str = ""
+    message: str = ""
+    result: GenerationResult | None = None
+    load_ms: float = 0.0
+
+
+def _ask(settings: Settings, place: Place, digest_logits: bool) -> _Answer:
+    answer = _Answer()
+    options = replace(settings.completion_options(), digest_logits=digest_logits)
+    try:
+        snapshot = snapshot_of(place.path, read_text_file(place.path).text)
+        cursor = locate(snapshot, place)
+        engine, answer.load_ms = start_engine(settings.engine_config())
         try:
             # Of this file alone: nothing is open beside it.
             found = ContextGatherer(DocumentStore()).gather(snapshot, cursor, options)
             builder = PromptBuilder(engine.tokenizer, engine.context)
             prepared = prepare(snapshot, cursor, builder, options, None, found.files, found.prefix_lines)
-            result = engine.submit(prepared.request).future.result()
-            text = finish(prepared, result).text
-        except NoSuggestion as none:
-            reason = _say_why(none)
+            answer.result = engine.submit(prepared.request).future.result()
+            answer.text = finish(prepared, answer.result).text
         finally:
             engine.close()
-        if args.json:
-            print(json.dumps(_figures(text, reason, result, load_ms), ensure_ascii=False), file=out)
-        elif text:
-            print(text, file=out)
-    return 0 if text else 1
+    except NoSuggestion as none:
+        answer.reason = str(getattr(none.reason, "value", none.reason))
+        answer.message = none.message or message_for(answer.reason)
+    except DraftlineError as error:
+        answer.reason, answer.message = error.code, str(error)
+    return answer
 
 
 def parse_place(text: str) -> Place:
@@ -130,16 +154,8 @@ def start_engine(config: EngineConfig) -> tuple[TextEngine, float]:
     return engine, 1000 * (time.perf_counter() - began)
 
 
-def _say_why(none: NoSuggestion) -> str:
-    reason = str(getattr(none.reason, "value", none.reason))
-    words = none.message or message_for(reason)
-    print(f"draftline complete: no suggestion ({reason}). {words}".rstrip(), file=sys.stderr)
-    return reason
-
-
-def _figures(text: str, reason: str, result: GenerationResult | None, load_ms: float) -> dict[str, Any]:
-    """``result`` is None where the model was not asked; then there is nothing to tell of it."""
-    said = {"text": text, "reason": reason}
+def _figures(answer: _Answer) -> dict[str, Any]:
+    said, result = {"text": answer.text, "reason": answer.reason}, answer.result
     if result is None:
         return said
     timings = result.timings
@@ -154,7 +170,7 @@ def _figures(text: str, reason: str, result: GenerationResult | None, load_ms: f
         "prompt_tokens": result.prompt_tokens,
         "cached_tokens": result.cached_tokens,
         "ms": {
-            "load": round(load_ms, 3),
+            "load": round(answer.load_ms, 3),
             "prompt": round(timings.prompt, 3),
             "first": round(timings.first, 3),
             "total": round(timings.total, 3),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from inference.api import GenerationResult, TextEngine
+from inference.errors import DraftlineError
 from lsp_server.commands.complete import start_engine
 from lsp_server.commands.switches import WrongUsage, add_switches, settings_from
 from lsp_server.commands.text_file import TextFile, read_text_file, replace_text_file, snapshot_of
@@ -70,24 +71,30 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run(args: argparse.Namespace) -> int:
     """Make the edit; returns the exit status."""
     try:
-        settings = settings_from(args)
-        target = parse_target(args.target, args.lines)
-        _check(args, target)
-        file = _read(target)
-        selection = select(_snapshot(target, file.text), target)
-        instruction = _instruction(args)
+        return _run(args)
     except WrongUsage as error:
         print(f"draftline edit: {error}", file=sys.stderr)
         return 2
     except NoEditError as none:
-        return _refuse(none)
+        reason, message = none.reason, none.message
+    except DraftlineError as error:
+        reason, message = error.code, str(error)
+    print(f"draftline edit: no edit ({reason}). {message}".rstrip(), file=sys.stderr)
+    return 1
+
+
+def _run(args: argparse.Namespace) -> int:
+    settings = settings_from(args)
+    target = parse_target(args.target, args.lines)
+    _check(args, target)
+    file = _read(target)
+    selection = select(_snapshot(target, file.text), target)
+    instruction = _instruction(args)
     options = EditOptions(settings.temperature, settings.seed, not settings.no_cache)
     with clean_stdout() as out:
         engine, load_ms = start_engine(settings.engine_config())
         try:
             rewritten, result = _ask(engine, selection, instruction, options)
-        except NoEditError as none:
-            return _refuse(none)
         finally:
             engine.close()
         doubts = [FLAG_MESSAGES[flag] for flag in rewritten.flags]
@@ -101,11 +108,8 @@ def run(args: argparse.Namespace) -> int:
                 file=sys.stderr,
             )
             return 1
-        try:
-            if not args.json:
-                _show(args, out, target, file, edited, rewritten)
-        except NoEditError as none:
-            return _refuse(none)
+        if not args.json:
+            _show(args, out, target, file, edited, rewritten)
     return 0
 
 
@@ -290,11 +294,6 @@ def _write(path: Path, before: TextFile, after: TextFile) -> None:
     if path.read_bytes() != before.data:
         raise NoEditError(NoEdit.STALE, "The file changed meanwhile; ask again.")
     replace_text_file(path, after.data)
-
-
-def _refuse(none: NoEditError) -> int:
-    print(f"draftline edit: no edit ({none.reason}). {none.message}".rstrip(), file=sys.stderr)
-    return 1
 
 
 def _figures(

@@ -520,7 +520,12 @@ def test_complete_says_what_is_wrong(tmp_path: Path) -> None:
         assert done.stdout == ""
     done = run("complete", f"{file}:1:4", FAKE_FAIL="1")
     assert done.returncode == 1
-    assert "draftline model fetch" in done.stderr
+    assert "(model-not-fetched)" in done.stderr and "draftline model fetch" in done.stderr
+    for place, reason in ((f"{file}:1:4", "model-not-fetched"), (f"{tmp_path}/.env:1:1", "excluded")):
+        done = run("complete", place, "--json", FAKE_FAIL="1")
+        assert done.returncode == 1 and json.loads(done.stdout) == {"text": "", "reason": reason}
+    done = run("edit", f"{file}:1", "x", FAKE_FAIL="1")
+    assert done.returncode == 1 and "no edit (model-not-fetched)" in done.stderr
 
 
 def test_usage() -> None:
