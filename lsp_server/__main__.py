@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from lsp_server.cli import command
 
-from lsp_server.cli import main
-
-sys.exit(main())
+command()

@@ -2,7 +2,7 @@
 
 One module of lsp_server/commands/ for each subcommand, with two functions: ``add_arguments`` adds its
 parser, ``run`` does the work and returns the exit status: 0 done, 1 failed with a message on stderr,
-2 wrong usage.
+2 wrong usage. From here come 130 for Ctrl-C, and 1 without a message where the reader of the output has gone.
 """
 
 from __future__ import annotations
@@ -10,20 +10,51 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import os
 import sys
+import threading
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
 from inference.errors import DraftlineError
 from lsp_server import __version__
+from lsp_server.stdio import flushed, open_missing_streams
 
 COMMANDS = ("lsp", "complete", "edit", "model", "doctor", "demo", "bench")
 
 
+def command() -> NoReturn:
+    """The process of the command: `main`, and an end that neither loses output nor waits."""
+    status = main()
+    if not flushed():
+        status = status or 1
+    # The interpreter's own end would abort while this thread is in native code, as after Ctrl-C.
+    if any(thread.name == "draftline-model" for thread in threading.enumerate()):
+        os._exit(status)
+    sys.exit(status)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    open_missing_streams()
+    try:
+        return _run(list(sys.argv[1:] if argv is None else argv))
+    except DraftlineError as error:
+        print(f"draftline: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        return 1  # as with ``| head``: whoever read the output has seen enough
+    except OSError as error:
+        where = "" if error.filename is None else f" ({error.filename})"
+        print(f"draftline: {error.strerror or error}{where}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("draftline: interrupted", file=sys.stderr)
+        return 130
+
+
+def _run(arguments: list[str]) -> int:
     # An editor waits for the server: only the module of the command that is run gets imported.
     wanted = arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS
     parser = argparse.ArgumentParser(
@@ -44,13 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as exit:
         # argparse ends the process itself; its statuses are ours already (0 for help, 2 for usage).
         return exit.code if isinstance(exit.code, int) else 2
-    try:
-        return int(modules[parsed.command].run(parsed))
-    except DraftlineError as error:
-        print(f"draftline: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
+    return int(modules[parsed.command].run(parsed))
 
 
 class _SwitchesAnywhere(argparse.ArgumentParser):

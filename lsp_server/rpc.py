@@ -66,8 +66,15 @@ class DraftlineProtocol(LanguageServerProtocol):
         try:
             message = self.structure_message(raw)
         except JsonRpcException as error:
+            if method is None:
+                _log.warning("an answer of the client cannot be read")
+                # Whoever waits for it would wait for ever.
+                waiting = self._request_futures.pop(id, None) if isinstance(id, (str, int)) else None
+                if waiting is not None and not waiting.done():
+                    waiting.set_exception(error)
+                return
             _log.warning("the parameters of %s cannot be read", method)
-            if method is not None and id is not None:
+            if id is not None:
                 self._refuse(id, error.code, f"The parameters of {method} cannot be read.")
             return
         try:

@@ -39,6 +39,39 @@ def claim_stdio() -> Connection:
     return Connection(reader, writer)
 
 
+def open_missing_streams() -> None:
+    """Give standard streams that the caller has closed to the null device.
+
+    Otherwise the next file that is opened, or a socket, gets the number of one, and what is printed.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+    # Python has none for a descriptor that was closed when it started.
+    sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
+
+
+def flushed() -> bool:
+    """Flush stdout and stderr; False if what was printed is lost, which is then not tried again."""
+    whole = True
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError as error:
+            whole = False
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+            if number == 1 and not isinstance(error, BrokenPipeError):
+                print(f"draftline: the output cannot be written: {error.strerror}", file=sys.stderr)
+    return whole
+
+
 @contextmanager
 def clean_stdout() -> Iterator[TextIO]:
     """A stream to the real stdout, while file descriptor 1 is stderr for everyone else."""

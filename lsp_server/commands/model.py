@@ -59,7 +59,7 @@ def _add_name(parser: argparse.ArgumentParser, default: bool = True) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run one action; 0 done, 1 failed with a message on stderr."""
+    """Run one action; 0 done, 1 failed with a message on stderr, 130 interrupted."""
     actions = {"list": _list, "fetch": _fetch, "path": _path, "remove": _remove, "verify": _verify}
     try:
         return actions[args.action](args)
@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"draftline model {args.action}: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print(f"draftline model {args.action}: interrupted; finished parts are kept", file=sys.stderr)
+        return 130
     return 1
 
 

@@ -16,6 +16,9 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 NEUTRAL = "x"
+# For characters that take two, three and four bytes in UTF-8: columns are counted in bytes or in units of
+# UTF-16, which must not change either.
+_WIDE = ((0x80, NEUTRAL), (0x800, "\u0445"), (0x10000, "\uff58"), (0x110000, "\U0001d431"))
 # Further than this behind the first line of a key no part of it is looked for.
 KEY_LINES = 12
 
@@ -116,11 +119,18 @@ class RedactedLine(str):
         pieces: list[str] = []
         end = 0
         for start, stop in spans:
-            pieces += (line[end:start], NEUTRAL * (stop - start))
+            pieces += (line[end:start], _neutral(line[start:stop]))
             end = stop
         redacted = cls("".join(pieces) + line[end:])
         redacted.spans = tuple(spans)
         return redacted
+
+
+def _neutral(secret: str) -> str:
+    """As many characters, of which each takes as much room in every encoding."""
+    if secret.isascii():
+        return NEUTRAL * len(secret)
+    return "".join(next(sign for end, sign in _WIDE if ord(char) < end) for char in secret)
 
 
 def redact(line: str) -> str:
@@ -176,7 +186,7 @@ def inside(line: str, column: int) -> bool:
 
 
 def token_spans(line: str) -> list[tuple[int, int]]:
-    """(start, stop) of each token in ``line``, sorted, without overlaps. All of it is ASCII."""
+    """(start, stop) of each token in ``line``, sorted, without overlaps."""
     if len(line) < _SHORTEST or not _HINT.search(line):
         return []
     found: list[tuple[int, int]] = []

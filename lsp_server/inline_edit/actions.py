@@ -37,6 +37,11 @@ ACTIONS: tuple[Action, ...] = (
 )
 
 _DEFINITION = re.compile(r"function|method|class|struct|impl|interface|trait|enum|constructor|definition")
+# Names of parts of definitions, and of what uses them.
+_NO_DEFINITION = re.compile(
+    r"call|invocation|reference|literal|struct_(?:expression|pattern)|initializer"
+    r"|declarator|param|modifier|heritage|body|variant|bound|constraint"
+)
 
 
 def action(id: str) -> Action | None:
@@ -58,7 +63,12 @@ def enclosing_definition(snapshot: Snapshot, line: int) -> tuple[int, int] | Non
     column = len(text[: len(text) - len(text.lstrip())].encode("utf-8", "replace"))
     node = tree.root_node.descendant_for_point_range((line, column), (line, column))
     while node is not None and node.parent is not None:
-        if node.is_named and _DEFINITION.search(node.type) and node.end_point[0] > node.start_point[0]:
-            return node.start_point[0], node.end_point[0] + 1
+        first, last = node.start_point[0], node.end_point[0] - (node.end_point[1] == 0)
+        if node.is_named and last > first and _is_definition(node.type):
+            return first, last + 1
         node = node.parent
     return None
+
+
+def _is_definition(kind: str) -> bool:
+    return bool(_DEFINITION.search(kind)) and not _NO_DEFINITION.search(kind)

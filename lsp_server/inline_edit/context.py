@@ -22,10 +22,15 @@ MAX_LINE = 200  # characters
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A problem that the client reported: line of the document, and words."""
+    """A problem that the client reported: first line in the document, words, and last line if it has more."""
 
     line: int
     message: str
+    last: int = 0
+
+    def within(self, first: int, stop: int) -> bool:
+        """Whether it touches the lines ``first`` to ``stop`` (exclusive)."""
+        return self.line < stop and max(self.line, self.last) >= first
 
 
 @dataclass(frozen=True)
@@ -46,9 +51,9 @@ def context_of(selection: Selection, diagnostics: Sequence[Diagnostic] = ()) -> 
             snapshot.line(number)[:MAX_LINE] for number in heads_above(snapshot, selection.first)[-MAX_HEADS:]
         ),
         problems=tuple(
-            f"line {diagnostic.line - selection.first + 1}: {_words_of(diagnostic)}"
+            f"line {max(diagnostic.line - selection.first, 0) + 1}: {_words_of(diagnostic)}"
             for diagnostic in diagnostics
-            if selection.first <= diagnostic.line < selection.stop
+            if diagnostic.within(selection.first, selection.stop)
         )[:MAX_DIAGNOSTICS],
     )
 

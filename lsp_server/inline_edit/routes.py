@@ -13,7 +13,7 @@ from lsprotocol import types
 from lsp_server.documents.store import Withheld
 from lsp_server.inline_edit import wire
 from lsp_server.inline_edit.actions import ACTIONS, action, enclosing_definition
-from lsp_server.inline_edit.reasons import FLAG_MESSAGES, NoEdit
+from lsp_server.inline_edit.reasons import FLAG_MESSAGES, MESSAGES, NoEdit
 from lsp_server.inline_edit.rewrite import Progress
 from lsp_server.inline_edit.selection import Selection
 from lsp_server.inline_edit.service import EditAnswer, EditOptions, EditRequest, EditService
@@ -113,10 +113,13 @@ class _Routes:
                 for problem in problems
             ],
         }
+        # Some clients send all problems of the document, and the edit can mend those of its lines alone.
+        told = wire.request_of(data, needs_instruction=False).diagnostics
+        mendable = any(problem.within(range.start.line, range.end.line + 1) for problem in told)
         lazily = self._resolves()
         actions = []
         for ready in ACTIONS:
-            if ready.needs_problems and not problems:
+            if ready.needs_problems and not mendable:
                 continue
             made = types.CodeAction(title=f"Draftline: {ready.title}", kind=_KIND)
             if lazily:
@@ -134,11 +137,8 @@ class _Routes:
         if ready is None:
             return params
         request = self._request({**data, "instruction": ready.instruction})
-        answer = await self._edit(request, None)
-        if await self._may_apply(answer):
-            params.edit = wire.workspace_edit(
-                answer, self._server.store.encoding, versioned=self._versioned()
-            )
+        answer = await self._agreed(await self._edit(request, None))
+        params.edit = self._workspace_edit(answer)
         return params
 
     async def command(self, *arguments: Any) -> dict[str, Any]:
@@ -147,16 +147,27 @@ class _Routes:
         One argument: the parameters of ``draftline/inlineEdit``.
         """
         request = self._request(arguments[0] if arguments else None)
-        answer = await self._edit(request, None)
+        asked = await self._edit(request, None)
+        answer = await self._agreed(asked)
+        edit = self._workspace_edit(answer)
         applied = False
-        if await self._may_apply(answer):
-            edit = self._workspace_edit(answer)
-            assert edit is not None
-            label = types.ApplyWorkspaceEditParams(edit=edit, label="Draftline edit")
-            applied = (await self._server.workspace_apply_edit_async(label)).applied
+        if edit is not None:
+            applied, why = await self._apply(edit)
             if not applied:
-                answer = EditAnswer(NoEdit.STALE.value, "The editor did not apply the edit; ask again.")
+                answer = EditAnswer(NoEdit.STALE.value, f"The editor did not apply the edit{why}; ask again.")
+        elif not answer.reason:
+            answer = asked  # the user knows of the doubts and left it
         return {**wire.answer_json(answer, None), "applied": applied}
+
+    async def _apply(self, edit: types.WorkspaceEdit) -> tuple[bool, str]:
+        """Whether the client has applied an edit, and if not, what it said."""
+        params = types.ApplyWorkspaceEditParams(edit=edit, label="Draftline edit")
+        try:
+            result = await self._server.workspace_apply_edit_async(params)
+        except Exception as error:
+            _log.warning("the client refused an edit: %s", error)
+            return False, f": {error}"
+        return result.applied, f": {result.failure_reason}" if result.failure_reason else ""
 
     def _request(self, params: Any, *, needs_instruction: bool = True) -> EditRequest:
         request = wire.request_of(params, needs_instruction=needs_instruction)
@@ -185,24 +196,38 @@ class _Routes:
             if not done.cancelled:
                 edit.cancel()
                 raise
-            return EditAnswer(NoEdit.CANCELLED.value, "The edit was cancelled; nothing was changed.")
+            return _none(NoEdit.CANCELLED)
+        except Exception:
+            _log.exception("an edit failed")
+            return _none(NoEdit.ERROR)
         finally:
             done.end()
 
-    async def _may_apply(self, answer: EditAnswer) -> bool:
-        """Whether there is an edit, and no doubt that the user has not waved aside; says what is wrong."""
+    async def _agreed(self, answer: EditAnswer) -> EditAnswer:
+        """``answer`` if it has an edit, and no doubt that the user has not waved aside; else one without.
+        Says what is wrong."""
+        rewritten, selection = answer.rewritten, answer.selection
+        if rewritten is not None and selection is not None and rewritten.flags:
+            if not await self._wanted("; ".join(FLAG_MESSAGES[flag] for flag in rewritten.flags)):
+                return EditAnswer()
+            # The question may have stood there for long, and not every client looks at the version.
+            if self._server.store.version(selection.snapshot.uri) != selection.snapshot.version:
+                answer = _none(NoEdit.STALE)
         if answer.rewritten is None:
             self._server.say(f"Draftline: {answer.message or answer.reason}", types.MessageType.Warning)
-            return False
-        if not answer.rewritten.flags:
-            return True
-        doubts = "; ".join(FLAG_MESSAGES[flag] for flag in answer.rewritten.flags)
+        return answer
+
+    async def _wanted(self, doubts: str) -> bool:
         question = types.ShowMessageRequestParams(
             type=types.MessageType.Warning,
             message=f"Draftline: {doubts}. Apply it?",
             actions=[types.MessageActionItem(_APPLY), types.MessageActionItem(_LEAVE)],
         )
-        chosen = await self._server.window_show_message_request_async(question)
+        try:
+            chosen = await self._server.window_show_message_request_async(question)
+        except Exception as error:
+            _log.warning("the client did not ask the user: %s", error)
+            return False
         return chosen is not None and chosen.title == _APPLY
 
     def _workspace_edit(self, answer: EditAnswer) -> types.WorkspaceEdit | None:
@@ -259,6 +284,10 @@ class _WorkDone:
         if self._token is not None:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
             self._server.work_done_progress.tokens.pop(self._token, None)
+
+
+def _none(reason: NoEdit) -> EditAnswer:
+    return EditAnswer(reason.value, MESSAGES[reason])
 
 
 def _range_json(range: types.Range) -> dict[str, Any]:

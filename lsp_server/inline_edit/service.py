@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -170,6 +171,7 @@ class EditService:
         self._store = store
         self._engine = engine
         self._status = status
+        self._running: Counter[str] = Counter()  # edits by document
 
     async def edit(
         self,
@@ -206,6 +208,8 @@ class EditService:
         Returns:
             whether it was read; whatever is wrong will be said when the edit is asked for.
         """
+        if self._running[request.uri]:
+            return False  # it would take the place of an edit that somebody waits for
         try:
             selection = self._selection(request, allowed)
             prepared = prepare_edit(selection, "-", self._ready_engine(), EditOptions(), request.diagnostics)
@@ -229,7 +233,9 @@ class EditService:
         self, prepared: PreparedEdit, on_progress: Callable[[Selection, Progress], None]
     ) -> EditAnswer:
         selection, rewrite = prepared.selection, prepared.rewrite
+        uri = selection.snapshot.uri
         generation = self._ready_engine().submit(prepared.request)
+        self._running[uri] += 1
         try:
             async for chunk in chunks(generation):
                 if rewrite.feed(chunk.text):
@@ -245,6 +251,9 @@ class EditService:
         except BaseException:
             generation.cancel()
             raise
+        finally:
+            self._running[uri] -= 1
+            self._running += Counter()  # documents without an edit are not kept
         if not done and (reason := _ENDED.get(result.finish_reason)) is not None:
             raise NoEditError(reason)
         self._check_version(selection)
@@ -265,7 +274,9 @@ class EditService:
                 f"The edit was asked for version {request.version}, the document is at {snapshot.version};"
                 " ask again.",
             )
-        if request.path is not None and request.path.exists() and not os.access(request.path, os.W_OK):
+        # Not Path.exists: it raises where a directory above must not be looked into.
+        path = request.path
+        if path is not None and os.path.exists(path) and not os.access(path, os.W_OK):
             raise NoEditError(NoEdit.READ_ONLY)
         encoding = self._store.encoding
         return Selection.of(

@@ -63,10 +63,7 @@ def request_of(params: Any, *, needs_instruction: bool = True) -> EditRequest:
         version = document.get("version")
         instruction = params["instruction"] if needs_instruction else ""
         start, end = _point(range["start"]), _point(range["end"])
-        diagnostics = tuple(
-            Diagnostic(item["range"]["start"]["line"], str(item["message"]))
-            for item in params.get("diagnostics") or ()
-        )
+        diagnostics = tuple(map(_diagnostic, params.get("diagnostics") or ()))
         if not isinstance(uri, str) or not isinstance(instruction, str):
             raise TypeError("uri and instruction are texts")
         if version is not None and not isinstance(version, int):
@@ -170,6 +167,14 @@ def _stats(answer: EditAnswer) -> dict[str, Any]:
         "accepted": result.accepted,
         "ms": {"first": round(result.timings.first, 3), "total": round(result.timings.total, 3)},
     }
+
+
+def _diagnostic(item: Mapping[str, Any]) -> Diagnostic:
+    range = item["range"]
+    start, end = _point(range["start"]), _point(range.get("end") or range["start"])
+    # One that ends at the very start of a line does not touch it.
+    last = end.line - 1 if end.column == 0 and end.line > start.line else end.line
+    return Diagnostic(start.line, str(item["message"]), last)
 
 
 def _point(position: Mapping[str, Any]) -> Point:

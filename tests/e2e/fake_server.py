@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from inference import engine
 from inference.sharing import codec, start
-from lsp_server.cli import main
+from lsp_server.cli import command
 from tests.fake_engine import FakeCodec, engine_from_environment
 
 engine.Engine = engine_from_environment  # type: ignore[assignment,misc]
@@ -17,4 +17,4 @@ engine.Engine = engine_from_environment  # type: ignore[assignment,misc]
 start.COMMAND = (sys.executable, str(Path(__file__).with_name("fake_engine_process.py")))
 codec.open_codec = lambda description: FakeCodec()
 
-sys.exit(main())
+command()

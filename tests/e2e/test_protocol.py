@@ -470,8 +470,10 @@ def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None
     assert figures["text"] == "1"
     assert figures["finish_reason"] == "stop-token"
     assert figures["token_ids"] == [ord("1")]
+    assert figures["reason"] == ""
     assert set(figures) == {
         "text",
+        "reason",
         "finish_reason",
         "token_ids",
         "logits_sha256",
@@ -484,8 +486,14 @@ def test_complete_prints_the_suggestion_and_nothing_else(tmp_path: Path) -> None
     }
     assert set(figures["ms"]) == {"load", "prompt", "first", "total"}
     done = run("complete", f"{file}:1:1", FAKE_ANSWER=" ")
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (done.returncode, done.stdout) == (1, "")
     assert "filtered:blank" in done.stderr
+    done = run("complete", f"{file}:1:1", "--json", FAKE_ANSWER=" ")
+    figures = json.loads(done.stdout)
+    assert (done.returncode, figures["text"], figures["reason"]) == (1, "", "filtered:blank")
+    file.write_text("")
+    done = run("complete", f"{file}:1:1", "--json")
+    assert done.returncode == 1 and json.loads(done.stdout) == {"text": "", "reason": "empty"}
 
 
 def test_complete_says_what_is_wrong(tmp_path: Path) -> None:
@@ -512,7 +520,12 @@ def test_complete_says_what_is_wrong(tmp_path: Path) -> None:
         assert done.stdout == ""
     done = run("complete", f"{file}:1:4", FAKE_FAIL="1")
     assert done.returncode == 1
-    assert "draftline model fetch" in done.stderr
+    assert "(model-not-fetched)" in done.stderr and "draftline model fetch" in done.stderr
+    for place, reason in ((f"{file}:1:4", "model-not-fetched"), (f"{tmp_path}/.env:1:1", "excluded")):
+        done = run("complete", place, "--json", FAKE_FAIL="1")
+        assert done.returncode == 1 and json.loads(done.stdout) == {"text": "", "reason": reason}
+    done = run("edit", f"{file}:1", "x", FAKE_FAIL="1")
+    assert done.returncode == 1 and "no edit (model-not-fetched)" in done.stderr
 
 
 def test_usage() -> None:

@@ -58,10 +58,13 @@ def test_write_keeps_mode_and_byte_order_mark(answers: Any, file: Path) -> None:
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_diff_and_json(answers: Any, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_diff_and_json(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(file.parent)
     assert main(["edit", str(file), "Rename.", "--diff"]) == 0
     out = capfd.readouterr().out.replace("\r\n", "\n")
-    assert f"+++ b/{file}\n" in out and "-    x = 1\n" in out and "+    y = 1\n" in out
+    assert f"+++ b/{file.name}\n" in out and "-    x = 1\n" in out and "+    y = 1\n" in out
     assert main(["edit", str(file), "Rename.", "--json"]) == 0
     figures = json.loads(capfd.readouterr().out)
     assert figures["text"] == CHANGED and figures["flags"] == [] and figures["summary"]
@@ -81,6 +84,33 @@ def test_a_diff_can_be_applied(end: str, last: str) -> None:
     assert (missing in "".join(lines)) == (last == "")
     counts = (len(old.split("\n")) - (last != ""), len(new.split("\n")) - (last != ""))
     assert lines[2] == f"@@ -1,{counts[0]} +1,{counts[1]} @@\n"
+
+
+def test_a_byte_order_mark_is_part_of_what_is_printed(
+    answers: Any, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    assert main(["edit", str(file), "Rename."]) == 0
+    assert capfd.readouterr().out == "\ufeff" + CHANGED
+    assert main(["edit", str(file), "Rename.", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["text"] == "\ufeff" + CHANGED
+    assert main(["edit", str(file), "Rename.", "--diff"]) == 0
+    # Else `git apply` finds no such line.
+    assert "\n \ufeffdef f():\r\n" in capfd.readouterr().out
+
+
+def test_names_in_a_diff(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert edit._diff(str(tmp_path / "d" / "f.py"), "a\n", "b\n")[:2] == ["--- a/d/f.py\n", "+++ b/d/f.py\n"]
+    assert edit._diff("./f.py", "a\n", "b\n")[0] == "--- a/f.py\n"
+    assert edit._diff("my file.py", "a\n", "b\n")[0] == "--- a/my file.py\t\n"
+
+
+def test_lines_of_a_file_whose_name_ends_like_a_place(answers: Any, file: Path) -> None:
+    odd = file.with_name("code:12")
+    odd.write_bytes(TEXT.encode())
+    assert main(["edit", str(odd), "Rename.", "--lines", "1-3", "--write"]) == 0
+    assert odd.read_bytes() == CHANGED.encode() and file.read_bytes() == TEXT.encode()
 
 
 def test_switches_between_path_and_instruction(answers: Any, file: Path) -> None:
@@ -107,7 +137,8 @@ def test_stdin_for_the_text_or_the_instruction(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT.encode())))
     assert main(["edit", "-", "Rename.", "--lines", "1-3"]) == 0
     assert capfd.readouterr().out == CHANGED
-    monkeypatch.setattr("sys.stdin", io.StringIO("Rename.\n"))
+    # Not what the locale may call text.
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"na\xefve\n"), encoding="utf-8"))
     assert main(["edit", str(file)]) == 0
     assert capfd.readouterr().out == CHANGED
     assert main(["edit", "-"]) == 2
@@ -128,13 +159,28 @@ def test_doubtful_answers_need_force(answers: Any, file: Path, capfd: pytest.Cap
     [
         (["{file}:9-12", "x"], 2, "lines must be from 1 to 3"),
         (["{file}:3-1", "x"], 2, "END not before it"),
-        (["{file}", ""], 1, "no-instruction"),
+        (["{file}", " "], 2, "no instruction"),
+        (["{file}:0-2", "x"], 2, "START must be 1 or more"),
+        (["{file}:1-", "x"], 2, "expected PATH:START-END"),
+        (["{file}:2:3", "x"], 2, "expected PATH:START-END"),
+        (["{file}", "x", "--lines", "all"], 2, "expected --lines START-END"),
+        (["{file}:1-2", "x", "--lines", "3"], 2, "both name lines"),
         (["nowhere.py", "x"], 1, "does not exist"),
+        (["a" * 300, "x", "--write"], 1, "cannot be read"),
     ],
 )
-def test_wrong_usage(
-    arguments: list[str], status: int, words: str, answers: Any, file: Path, capfd: pytest.CaptureFixture[str]
+def test_what_is_wrong_is_said_before_a_model_is_loaded(
+    arguments: list[str],
+    status: int,
+    words: str,
+    file: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    def load(*_: object) -> Any:
+        pytest.fail("the model was loaded")
+
+    monkeypatch.setattr(complete, "load_engine", load)
     assert main(["edit", *(argument.format(file=file) for argument in arguments)]) == status
     assert words in capfd.readouterr().err
 

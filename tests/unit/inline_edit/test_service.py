@@ -19,7 +19,7 @@ from lsp_server.inline_edit.context import Diagnostic
 from lsp_server.inline_edit.reasons import Flag
 from lsp_server.inline_edit.rewrite import Progress
 from lsp_server.inline_edit.service import EditAnswer, EditOptions, EditRequest, EditService
-from tests.fake_engine import FakeEngine
+from tests.fake_engine import FakeEngine, Pace
 
 URI = "file:///work/x.py"
 TEXT = """\
@@ -213,6 +213,17 @@ async def test_a_newer_edit_of_the_document_ends_the_older_one() -> None:
         await asyncio.sleep(0.005)
     second = await bench.ask(bench.request(instruction="Another."))
     assert second.reason == "" and (await first).reason == "cancelled"
+
+
+async def test_typing_the_next_instruction_does_not_end_an_edit_that_runs() -> None:
+    bench = Bench(FakeEngine(answer=ANSWER, pace=(pace := Pace())))
+    edit = asyncio.ensure_future(bench.ask())
+    while not bench.engine.generations:
+        await asyncio.sleep(0.005)
+    assert not await bench.service.warm_up(bench.request(instruction=""))
+    pace.allow(2 * len(ANSWER))
+    assert (await edit).reason == ""
+    assert await bench.service.warm_up(bench.request(instruction=""))
 
 
 async def test_the_engine_s_state_and_refusals() -> None:
