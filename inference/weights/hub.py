@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from inference import paths
-from inference.errors import ChecksumMismatch, DiskFull, HomeNotWritable
+from inference.errors import ChecksumMismatch, DiskFull, DraftlineError, HomeNotWritable
 from inference.weights import verify
 from inference.weights.catalog import CatalogEntry
 from inference.weights.disk import NOT_WRITABLE, read_json, write_json
@@ -142,7 +142,7 @@ def download(entry: CatalogEntry, progress: Progress) -> Path:
         if entry.hub.file is None:
             return _download_directory(entry, progress)
         return _download_file(entry, progress)
-    except (ChecksumMismatch, SourceUnavailable):
+    except (DraftlineError, SourceUnavailable):  # `progress` may raise to give up
         raise
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -306,11 +306,11 @@ def test_a_full_slot_of_a_draft_model_begins_anew(
     (short / "config.json").write_text(config.replace("32768", "320"))
     runtime = _load(looping_model, short, context=1024)
     prompt = tuple((7 * i + i // 50) % 400 for i in range(290))
-    common: dict[str, Any] = {"prompt": prompt, "max_new_tokens": 90}
+    common: dict[str, Any] = {"prompt": prompt, "max_new_tokens": 180}
     plain, drafted = _run(runtime, draft="none", **common), _run(runtime, draft="auto", **common)
     assert _same(plain, drafted)
     tokens = [1 + step.accepted for step in drafted.steps]
-    late = [step for at, step in enumerate(drafted.steps) if sum(tokens[:at]) > 50]
+    late = [step for at, step in enumerate(drafted.steps) if sum(tokens[:at]) > 140]
     assert any(step.source == "model" for step in late), "not silent from the slot's end on"
 
 

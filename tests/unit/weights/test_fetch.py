@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.errors import ChecksumMismatch, DiskFull, HomeNotWritable, NoNetwork
+from inference.errors import ChecksumMismatch, DiskFull, EngineStopped, HomeNotWritable, NoNetwork
 from inference.weights import disk, fetch, hub, mirror, verify
 from inference.weights.catalog import CatalogEntry
 from inference.weights.unavailable import SourceUnavailable
@@ -199,6 +199,20 @@ def test_whatever_happens_on_the_way_from_the_hub_the_mirror_is_asked(
     monkeypatch.setattr(hub, "probe", lambda: None)
     monkeypatch.setattr(hub, "_download_one", broken)
     assert fetch.fetch(entry, recorder).read_bytes() == data
+
+
+def test_who_gives_up_during_a_download_is_not_told_of_the_network(
+    entry: CatalogEntry, monkeypatch: pytest.MonkeyPatch, recorder: Recorder
+) -> None:
+    def closed(*_: object) -> Path:
+        raise EngineStopped("The engine was closed while loading.")
+
+    monkeypatch.setattr(hub, "probe", lambda: None)
+    monkeypatch.setattr(hub, "_download_one", closed)
+    for one in (entry, replace(entry, mirror=None)):
+        with pytest.raises(EngineStopped):
+            fetch.fetch(one, recorder)
+    assert not mirror.parts_directory(entry).exists()
 
 
 def test_trouble_with_the_cache_of_the_hub_names_that_cache(
