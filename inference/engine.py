@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 import threading
 import time
@@ -264,12 +265,16 @@ class Engine:
             self._fail(error)
             return
         if self._stopping:
+            self._runtime = None  # `close` did not wait for it
             return
         self._set_status(EngineStatus(EngineState.READY, self._ready_words(), 1.0))
         self._settled.set()
-        while (pending := self._next()) is not None:
-            self._run(pending)
-            self._running = None
+        try:
+            while (pending := self._next()) is not None:
+                self._run(pending)
+                self._running = None
+        except Exception as error:  # without this thread nobody would ever get an answer
+            self._break(error)
 
     def _load(self) -> None:
         # torch is imported here, in the thread that will use it, and never by the event loop.
@@ -290,19 +295,32 @@ class Engine:
             raise EngineStopped("The engine was closed while loading.")
         self._set_status(EngineStatus(EngineState.LOADING, message, fraction))
 
-    def _fail(self, error: Exception) -> None:
+    def _fail(self, error: Exception, what: str = "Loading failed") -> None:
+        if self._stopping:
+            return  # `close` says what the state is
         if not isinstance(error, DraftlineError):
             import traceback
 
             traceback.print_exc()
             error = DraftlineError(
-                f"Loading failed: {type(error).__name__}: {error}",
+                f"{what}: {type(error).__name__}: {error}",
                 "See the log; `draftline doctor` may know.",
             )
         self._set_status(
             EngineStatus(EngineState.FAILED, error.message, code=error.code, next_step=error.next_step)
         )
         self._settled.set()
+
+    def _break(self, error: Exception) -> None:
+        """The worker ends, and all that wait for it get an error."""
+        self._fail(error, "The engine failed")
+        with self._changed:
+            self._stopping = True
+            left = list(self._waiting)
+            self._waiting.clear()
+        for pending in [self._running, *left]:
+            if pending is not None:
+                pending.resolve(self._stopped())
 
     def _next(self) -> PendingGeneration | None:
         while True:
@@ -434,6 +452,8 @@ def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
         raise InvalidRequest("The prompt is empty.", "Send at least one token.")
     if request.max_new_tokens < 1:
         raise InvalidRequest(f"max_new_tokens is {request.max_new_tokens}.", "Ask for at least one token.")
+    if not math.isfinite(request.temperature):
+        raise InvalidRequest(f"The temperature is {request.temperature}.", "Use a number, 0 for none.")
     if request.top_k < 0 or not 0.0 <= request.top_p <= 1.0 or not 0.0 <= request.min_p <= 1.0:
         raise InvalidRequest(
             "A filter of the sampling is out of range.", "top_k >= 0, top_p and min_p 0 to 1."

@@ -101,6 +101,8 @@ class Runtime:
             slot, cached = self.slots.acquire(
                 request.document, request.prompt, room, reuse=reuse, epoch=self.epoch
             )
+            if self.draft_model is not None:
+                self.draft_model.keep_to(self.slots.slots)
             outcome = self.generator.generate(request, slot, cached, draft, emit, interrupted, reuse)
         if reuse and draft == "auto":
             self.generator.memory.learn_answer(request.document, outcome.token_ids)

@@ -191,7 +191,7 @@ class SlotPool:
         if capacity > taken:
             try:
                 self._allocate(lambda: target.resize(capacity), keep)
-            except NotEnoughMemory:
+            except BaseException:
                 self._remove(target)  # of two sizes now
                 raise
         if not here:

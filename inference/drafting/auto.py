@@ -58,7 +58,8 @@ class AutoDrafter:
         if guessed:
             # Of a draft in its place the forward tells the tokens up to the first wrong one.
             path = [chosen[row] for row in (0, *(node + 1 for node in tree.taken(chosen)))]
-            self._planner.trust.learn(sum(guessed.chances), guessed.reach(path))
+            decided = sum(guessed.chances[node] for node in guessed.decided(tree))
+            self._planner.trust.learn(sum(guessed.chances), decided, guessed.reach(path))
         self._guesses.verified(tree, fed, chosen, top)
         if self._model is not None:
             self._model.verified(tree, chosen)

@@ -81,6 +81,12 @@ class DraftModel:
         """Positions that the slot of one of the target's may need."""
         return min(self.context, target.capacity)
 
+    def keep_to(self, targets: Sequence[KvSlot]) -> None:
+        """Give up what follows any other slot. One that waits in main memory would else keep its follower on
+        the device, in room that the budget has given away."""
+        for target in [target for target in self._followers if target not in targets]:
+            del self._followers[target]
+
     def follow_targets(self) -> None:
         """Forget what the target's slots do not hold any more."""
         for target, follower in self._followers.items():
@@ -259,9 +265,10 @@ class DraftModelDrafter:
         if self._follower is not None:
             begin = self._follower.begin
             useful = min(self._agree(self._follower.slot.tokens, begin), last - begin)
-            if useful > 0 and last - begin - useful < WINDOW:
+            fits = last - begin < self._model.context
+            if useful > 0 and last - begin - useful < WINDOW and fits:
                 return begin, begin + useful
-        # What was read before is another text, or lies too far behind.
+        # What was read before is another text, or lies too far behind, or fills the slot.
         start = max(0, last - WINDOW)
         return start, start
 

@@ -101,6 +101,22 @@ class Tree:
                 node, right = child, right + 1
         return right
 
+    def decided(self, verified: Tree) -> list[int]:
+        """Nodes of which a forward of another tree tells whether the model takes them, whatever it says.
+
+        Those are the roots and what stands behind verified nodes: further down a guess may be right, and
+        nobody learns of it.
+        """
+        places = zip(verified.parents, verified.tokens, strict=True)
+        there = {place: node for node, place in enumerate(places)}
+        same, found = {-1: -1}, []
+        for node, (parent, token) in enumerate(zip(self.parents, self.tokens, strict=True)):
+            if parent in same:
+                found.append(node)
+                if (at := there.get((same[parent], token))) is not None:
+                    same[node] = at
+        return found
+
     def taken(self, chosen: Sequence[int]) -> list[int]:
         """Nodes that the model takes, from a root downwards.
 

@@ -25,10 +25,14 @@ class Trust:
         at = _bucket(promised)
         return max(LEAST, min(self._kept[at] / self._promised[at], 1.0))
 
-    def learn(self, promised: float, right: int) -> None:
-        """A tree with that sum of chances had ``right`` nodes that the model took."""
+    def learn(self, promised: float, decided: float, right: int) -> None:
+        """A tree with the sum of chances ``promised`` had ``right`` nodes that the model took.
+
+        Args:
+            decided: the sum over those nodes of which the forward could tell; ``right`` are among them.
+        """
         at = _bucket(promised)
-        self._promised[at] += SMOOTHING * (promised - self._promised[at])
+        self._promised[at] += SMOOTHING * (decided - self._promised[at])
         self._kept[at] += SMOOTHING * (right - self._kept[at])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import queue
 import threading
-import time
 from collections.abc import Callable
 
 from inference.sharing.link import Link
@@ -30,7 +29,7 @@ class Channel:
         self._waiting: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._writer = threading.Thread(target=self._write, name=f"{name}-writer", daemon=True)
         self.ended = threading.Event()
-        self.heard = time.monotonic()  # when the last message came
+        self.heard = False  # a message came since this was last set to False
 
     def start(self) -> None:
         """Begin to read and to send."""
@@ -66,7 +65,7 @@ class Channel:
     def _read(self) -> None:
         try:
             while (data := self._link.receive()) is not None:
-                self.heard = time.monotonic()
+                self.heard = True
                 self._on_message(decode(data))
         except BadMessage as error:
             _log.error("%s: not understood: %s", self._name, error)

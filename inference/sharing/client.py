@@ -218,10 +218,13 @@ class SharedEngine:
                 return
             self._channel, self._started = channel, False
         channel.start()
+        # Not by the clock: it goes on while this process is stopped, as when an editor is suspended.
+        unanswered = 0
         while not ended.wait(PING_SECONDS):
-            silent = time.monotonic() - channel.heard
-            if silent > HUNG_SECONDS:
-                _log.warning("the engine process has been silent for %.0f s", silent)
+            unanswered = 0 if channel.heard else unanswered + 1
+            channel.heard = False
+            if unanswered * PING_SECONDS > HUNG_SECONDS:
+                _log.warning("the engine process has not answered %d times", unanswered)
                 self._hung = True
                 channel.close(flush=False)
                 break

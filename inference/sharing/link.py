@@ -7,10 +7,13 @@ import os
 import socket
 import struct
 import sys
+import threading
 from pathlib import Path
 from typing import Protocol
 
 MAX_MESSAGE = 64 * 1024 * 1024
+# Between two looks of a listener whether its name is still there.
+LOOK_SECONDS = 5.0
 _LENGTH = struct.Struct("!I")
 
 # <sys/un.h> of macOS; Python has no names for them.
@@ -96,20 +99,41 @@ class UnixLink:
 
 
 class UnixListener:
-    """A socket in a private directory. What was there before is replaced: hold the engine's lock."""
+    """A socket in a private directory. What was there before is replaced: hold the engine's lock.
+
+    A name that somebody removed, as those do who tidy up directories, is made again: without it nobody new
+    could attach, or start another process while this one has the lock.
+    """
 
     def __init__(self, path: Path) -> None:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
         self._path = path
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(path))
-        os.chmod(path, 0o600)
-        self._socket.listen(64)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._socket, self._file = self._bind()
+
+    def _bind(self) -> tuple[socket.socket, tuple[int, int]]:
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            made.bind(str(self._path))
+            os.chmod(self._path, 0o600)
+            made.listen(64)
+            made.settimeout(LOOK_SECONDS)
+            return made, _identity(self._path)
+        except OSError:
+            made.close()
+            raise
 
     def accept(self) -> Link:
         """The next client of the same user."""
-        connection, _ = self._socket.accept()
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+                break
+            except TimeoutError:
+                self._renew()
+        connection.settimeout(None)
         try:
             check_peer(connection)
         except OSError:
@@ -119,11 +143,29 @@ class UnixListener:
 
     def close(self) -> None:
         """Take the name away first: who comes now finds nobody, and starts anew."""
-        with contextlib.suppress(OSError):
-            self._path.unlink()
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        with self._lock:
+            self._closed = True
+            with contextlib.suppress(OSError):
+                if _identity(self._path) == self._file:  # else it is that of another process by now
+                    self._path.unlink()
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+            self._socket.close()
+
+    def _renew(self) -> None:
+        with self._lock:
+            if self._closed or os.path.lexists(self._path):
+                return
+            # It may be impossible, as without the directory; there will be another look.
+            with contextlib.suppress(OSError):
+                old = self._socket
+                self._socket, self._file = self._bind()
+                old.close()
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.lstat()
+    return found.st_dev, found.st_ino
 
 
 def connect_unix(path: Path, timeout: float) -> Link:

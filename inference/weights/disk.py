@@ -55,7 +55,7 @@ def disk_full_explained(directory: Path, purpose: str) -> Iterator[None]:
         raise
 
 
-_NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOENT, errno.EEXIST})
+NOT_WRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.ENOENT, errno.EEXIST})
 
 
 @contextlib.contextmanager
@@ -64,7 +64,7 @@ def not_writable_explained() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _NOT_WRITABLE:
+        if error.errno in NOT_WRITABLE:
             raise HomeNotWritable(
                 f"{paths.home()} cannot be written: {error.strerror}.",
                 "Set DRAFTLINE_HOME to a directory that you may write to.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from inference import paths
-from inference.errors import ChecksumMismatch, NoNetwork
+from inference.errors import ChecksumMismatch, DiskFull, DraftlineError, HomeNotWritable, NoNetwork
 from inference.weights import hub, mirror, verify
 from inference.weights.catalog import CatalogEntry
 from inference.weights.disk import disk_full_explained, require_room
@@ -83,20 +83,20 @@ def fetch(entry: CatalogEntry, progress: Progress) -> Path:
 
 def _from_any_source(entry: CatalogEntry, progress: Progress) -> Path:
     reasons = []
-    mismatch: ChecksumMismatch | None = None
+    problem: DraftlineError | None = None
     try:
         return hub.download(entry, progress)
     except SourceUnavailable as unavailable:
         reasons.append(str(unavailable))
-    except ChecksumMismatch as error:
-        mismatch = error  # the mirror may still have the right bytes
+    except (ChecksumMismatch, DiskFull, HomeNotWritable) as error:
+        problem = error  # the mirror may still have the right bytes, and puts them elsewhere
     if entry.mirror is not None:
         try:
             return mirror.download(entry, progress)
         except SourceUnavailable as unavailable:
             reasons.append(str(unavailable))
-    if mismatch is not None:
-        raise mismatch
+    if problem is not None:
+        raise problem
     raise NoNetwork(
         f"{entry.name} could not be downloaded from anywhere. {'; '.join(reasons)}.",
         "Check the network and proxy settings (HTTPS_PROXY, HF_ENDPOINT, pip's index) and run "

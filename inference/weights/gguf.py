@@ -92,7 +92,15 @@ class GgufFile:
         self._position = 8
         try:
             self._parse()
-        except (struct.error, ValueError, IndexError, OverflowError, MemoryError) as error:
+        except (
+            struct.error,
+            ValueError,
+            TypeError,
+            IndexError,
+            ArithmeticError,
+            MemoryError,
+            RecursionError,
+        ) as error:
             raise self._truncated("its header is cut off or damaged") from error
 
     def _truncated(self, reason: str) -> CorruptFile:
@@ -127,7 +135,7 @@ class GgufFile:
         values = 1
         for length in shape:
             values *= length
-        if not shape or shape[-1] % block_values:
+        if not values or not shape or shape[-1] % block_values:
             raise self._truncated(f"tensor {name} has a shape its type cannot have")
         size = values // block_values * block_bytes
         if offset + size > len(self._map):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import threading
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from inference import paths
-from inference.errors import ChecksumMismatch
+from inference.errors import ChecksumMismatch, DiskFull, DraftlineError, HomeNotWritable
 from inference.weights import verify
 from inference.weights.catalog import CatalogEntry
-from inference.weights.disk import read_json, write_json
+from inference.weights.disk import NOT_WRITABLE, read_json, write_json
 from inference.weights.progress import Progress
 from inference.weights.unavailable import SourceUnavailable
 
@@ -134,17 +135,26 @@ def download(entry: CatalogEntry, progress: Progress) -> Path:
     Raises:
         SourceUnavailable: the hub cannot be reached or does not give out the files.
         ChecksumMismatch: the bytes are not those announced; they were removed.
+        DiskFull, HomeNotWritable: the hub's cache, which need not be where our own files are.
     """
     probe()
     try:
         if entry.hub.file is None:
             return _download_directory(entry, progress)
         return _download_file(entry, progress)
-    except (ChecksumMismatch, SourceUnavailable):
+    except (DraftlineError, SourceUnavailable):  # `progress` may raise to give up
         raise
     except OSError as error:
-        if getattr(error, "errno", None) is not None:
-            raise  # the disk, not the network
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFull(
+                f"The disk of {cache_directory()} became full while downloading {entry.name}.",
+                "Free some space, or set HF_HOME to a directory on a larger disk.",
+            ) from error
+        if error.errno in NOT_WRITABLE:
+            raise HomeNotWritable(
+                f"{cache_directory()} cannot be written: {error.strerror}.",
+                "Set HF_HOME to a directory that you may write to.",
+            ) from error
         raise SourceUnavailable(SOURCE, _short(error)) from error
     except Exception as error:  # httpx and huggingface_hub errors share no narrower base
         raise SourceUnavailable(SOURCE, _short(error)) from error

@@ -44,11 +44,11 @@ def test_promises_that_are_broken_are_believed_less_and_kept_ones_again() -> Non
     trust = Trust()
     assert trust.share(1.5) == 1.0
     for _ in range(200):
-        trust.learn(1.5, 0)
+        trust.learn(1.5, 1.5, 0)
     assert trust.share(1.5) == LEAST
     assert trust.share(6.0) == 1.0, "large promises are judged apart"
     for _ in range(200):
-        trust.learn(1.5, 2)
+        trust.learn(1.5, 1.5, 2)
     assert trust.share(1.5) == 1.0, "never more than promised"
 
 
@@ -82,3 +82,33 @@ def test_trees_that_are_always_wrong_are_verified_no_more() -> None:
         proposed = drafter.propose(8, 8)
         drafter.verified([1, *proposed.tokens], [7, 8, 9][: 1 + len(proposed)])
     assert len(drafter.propose(8, 8)) == 2
+
+
+def test_what_a_narrow_forward_did_not_decide_is_no_broken_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    planner = Planner()
+    chain = Tree(
+        tuple(range(10, 20)), tuple(range(-1, 9)), tuple(0.9**n for n in range(1, 11)), ("suffix",) * 10
+    )
+    drafter = AutoDrafter(_Guesses(chain), planner, True, None)  # type: ignore[arg-type]
+    promised = sum(chain.chances)
+    for _ in range(200):
+        monkeypatch.setattr(planner, "width", lambda tree, share: 2)
+        proposed = drafter.propose(10, 10)
+        assert len(proposed) == 2
+        drafter.verified([1, *proposed.tokens], [10, 11, 12])
+    assert planner.trust.share(promised) == 1.0, "all that was seen of it was right"
+    monkeypatch.setattr(planner, "width", lambda tree, share: 10)
+    for _ in range(200):
+        proposed = drafter.propose(10, 10)
+        drafter.verified([1, *proposed.tokens], [10, 99, *range(len(proposed) - 1)])
+    assert planner.trust.share(promised) < 0.3, "one of ten"
+
+
+def test_what_a_forward_of_another_tree_decides() -> None:
+    guessed = Tree((1, 2, 3, 4, 5), (-1, -1, 0, 1, 2), (0.5, 0.3, 0.3, 0.2, 0.1), ("suffix",) * 5)
+    assert guessed.decided(EMPTY) == [0, 1]
+    assert guessed.decided(guessed) == [0, 1, 2, 3, 4]
+    assert guessed.decided(guessed.head(1)) == [0, 1, 2]
+    # A draft model's: 2 behind the root is in both, 3 behind 1 is not.
+    other = Tree((2, 4, 1), (-1, 0, -1), (0.5, 0.4, 0.1), ("model",) * 3)
+    assert guessed.decided(other) == [0, 1, 2, 3]

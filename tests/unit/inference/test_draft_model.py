@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from inference.api import EngineConfig, EngineState, FinishReason, GenerationRequest, StopRules
+from inference.cache.offload import Parking
 from inference.drafting.draft_model import WINDOW
 from inference.drafting.model_worth import Ask, Costs, ModelWorth
 from inference.engine import Engine
@@ -297,6 +298,22 @@ def test_a_draft_model_with_a_shorter_context_falls_silent(
     assert not _of_model(silent)
 
 
+def test_a_full_slot_of_a_draft_model_begins_anew(
+    home: None, looping_model: Path, tmp_path: Path, always: None
+) -> None:
+    short = make_drafter(tmp_path / "short", looping_model)
+    config = (short / "config.json").read_text()
+    (short / "config.json").write_text(config.replace("32768", "320"))
+    runtime = _load(looping_model, short, context=1024)
+    prompt = tuple((7 * i + i // 50) % 400 for i in range(290))
+    common: dict[str, Any] = {"prompt": prompt, "max_new_tokens": 180}
+    plain, drafted = _run(runtime, draft="none", **common), _run(runtime, draft="auto", **common)
+    assert _same(plain, drafted)
+    tokens = [1 + step.accepted for step in drafted.steps]
+    late = [step for at, step in enumerate(drafted.steps) if sum(tokens[:at]) > 140]
+    assert any(step.source == "model" for step in late), "not silent from the slot's end on"
+
+
 def test_padded_ids_are_never_drafted(home: None, looping_model: Path, tmp_path: Path, always: None) -> None:
     padded = make_drafter(tmp_path / "padded", looping_model, layers=3, padding=64)
     runtime = _load(looping_model, padded)
@@ -341,6 +358,27 @@ def test_documents_push_each_other_out(home: None, looping_model: Path, always: 
     model = runtime.draft_model
     assert model is not None
     assert all(model.follower_of(slot) is not None for slot in runtime.slots.slots)
+
+
+def test_a_parked_slot_has_no_follower_left_on_the_device(
+    home: None, looping_model: Path, always: None
+) -> None:
+    runtime = _load(looping_model, looping_model, context=1024, kv_budget_mb=4)
+    runtime.slots._parking = Parking(1 << 30, lambda shape, dtype: torch.zeros(shape, dtype=dtype))
+    model = runtime.draft_model
+    assert model is not None
+    for number in range(6):
+        prompt = tuple((number + 5 * i) % 400 for i in range(150))
+        _run(runtime, draft="auto", prompt=prompt, document=f"{number}.py", max_new_tokens=20)
+    usage = runtime.slots.usage()
+    assert usage.parked_slots > 0
+    assert set(model._followers) == set(runtime.slots.slots)
+    followers = sum(follower.slot.nbytes for follower in model._followers.values())
+    assert usage.used + followers <= 4 << 20
+    # It comes back, and is drafted for again.
+    prompt = tuple(5 * i % 400 for i in range(150))
+    back = _run(runtime, draft="auto", prompt=prompt, document="0.py", max_new_tokens=20)
+    assert back.cached_tokens == len(prompt) - 1 and _of_model(back)
 
 
 def test_the_ready_engine_names_both(home: None, looping_model: Path, smaller_model: Path) -> None:

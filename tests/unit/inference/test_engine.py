@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from inference import runtime as runtime_module
 from inference.api import (
     Chunk,
     EngineConfig,
@@ -28,6 +29,7 @@ from inference.errors import (
     PromptTooLong,
     QueueFull,
 )
+from inference.runtime import Runtime
 
 PROMPT = tuple(range(40, 240))
 
@@ -253,6 +255,7 @@ def test_a_failing_request_does_not_end_the_engine(engine: Engine, monkeypatch: 
         (GenerationRequest((5000,)), InvalidRequest),
         (GenerationRequest((-1,)), InvalidRequest),
         (GenerationRequest((1,), max_new_tokens=0), InvalidRequest),
+        (GenerationRequest((1,), temperature=float("nan")), InvalidRequest),
         (GenerationRequest((1,), draft="best"), InvalidRequest),  # type: ignore[arg-type]
         (GenerationRequest((1,) * 1024), PromptTooLong),
     ],
@@ -312,6 +315,64 @@ def test_closing_while_loading(home: None, looping_model: Path) -> None:
     engine = Engine(EngineConfig(model=str(looping_model)))
     engine.start()
     time.sleep(0.01)
+    engine.close()
+    assert engine.status.state is EngineState.STOPPED
+
+
+def test_closing_does_not_end_as_a_failure_or_keep_the_model(
+    home: None, looping_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[EngineStatus] = []
+    loading, go_on = threading.Event(), threading.Event()
+    load = runtime_module.load_runtime
+
+    def slow(config: EngineConfig, on_progress: Callable[[str, float | None], None]) -> Runtime:
+        loaded = load(config, on_progress)
+        loading.set()
+        assert go_on.wait(30)
+        if config.context == 512:
+            on_progress("Nearly done.", 0.9)
+        return loaded
+
+    monkeypatch.setattr(runtime_module, "load_runtime", slow)
+    for context in (512, 640):
+        loading.clear()
+        go_on.clear()
+        engine = Engine(EngineConfig(model=str(looping_model), context=context), seen.append)
+        engine.start()
+        assert loading.wait(60)
+        # More patience than a test has: the thread comes back after `close` has given it up.
+        monkeypatch.setattr(engine._thread, "join", lambda timeout: None)
+        engine.close()
+        go_on.set()
+        threading.Thread.join(engine._thread, 30)
+        assert engine.status.state is EngineState.STOPPED
+        assert engine._runtime is None
+    assert EngineState.FAILED not in [status.state for status in seen]
+
+
+def test_whoever_waits_hears_of_the_end_of_the_worker(
+    home: None, looping_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(EngineConfig(model=str(looping_model), context=512))
+    engine.start()
+    engine.wait_ready(120)
+    gate = _Gate(engine, monkeypatch)
+    running, waiting = engine.submit(_request("a")), engine.submit(_request("b"))
+    assert gate.entered.wait(10)
+
+    def broken(document: str) -> None:
+        raise MemoryError("no room to forget")
+
+    monkeypatch.setattr(engine.runtime, "close_document", broken)
+    engine.close_document("c")
+    gate.open()
+    assert running.future.result(timeout=30).finish_reason is FinishReason.LENGTH
+    with pytest.raises(DraftlineError, match="no room to forget"):
+        waiting.future.result(timeout=30)
+    assert engine.status.state is EngineState.FAILED
+    with pytest.raises(DraftlineError, match="The engine failed"):
+        engine.submit(_request("d"))
     engine.close()
     assert engine.status.state is EngineState.STOPPED
 

@@ -191,7 +191,13 @@ def test_memory_that_cannot_be_pinned_costs_the_slot_only() -> None:
     assert pool.documents == {"b"} and pool.usage().parked_slots == 0
 
 
-def test_a_slot_that_could_not_grow_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("cause", "error"),
+    [(MemoryError(), NotEnoughMemory), (RuntimeError("unspecified launch failure"), RuntimeError)],
+)
+def test_a_slot_that_could_not_grow_is_dropped(
+    cause: Exception, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pool, _ = make_pool(budget=4, parking=0)
     fill(pool.acquire("a", (1, 2), reuse=True, epoch=0)[0], (1, 2))
     make, left = KvSlot._zeros, 2
@@ -200,10 +206,10 @@ def test_a_slot_that_could_not_grow_is_dropped(monkeypatch: pytest.MonkeyPatch) 
         nonlocal left
         left -= 1
         if left < 0:
-            raise MemoryError
+            raise cause
         return make(slot, shape, dtype)
 
     monkeypatch.setattr(KvSlot, "_zeros", scarce)
-    with pytest.raises(NotEnoughMemory):
+    with pytest.raises(error):
         pool.acquire("a", (1, 2), 600, reuse=True, epoch=0)
     assert pool.slots == [] and pool.used == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -396,6 +397,24 @@ def test_who_hears_nothing_asks_again_and_kills_nobody_who_answers(
     until(lambda: client.status.state is EngineState.READY and stand.service.clients == 1)
     assert client.submit(REQUEST).future.result(20).text == "abc"
     assert client.process_id == os.getpid()
+
+
+def test_time_in_which_this_process_was_stopped_is_no_silence(
+    stands: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "PING_SECONDS", 0.02)
+    stand = stands(answer="abc")
+    client = stand.attach()
+    channel_before = client._channel
+    assert channel_before is not None
+    pings: list[messages.Message] = []
+    send = channel_before.send
+    monkeypatch.setattr(channel_before, "send", lambda message: (pings.append(message), send(message)))
+    # As after SIGCONT: the clock has gone on.
+    late = SimpleNamespace(monotonic=lambda: time.monotonic() + 1000)
+    monkeypatch.setattr(client_module, "time", late)
+    until(lambda: len(pings) > 3)
+    assert client._channel is channel_before and client.status.state is EngineState.READY
 
 
 def test_an_old_status_does_not_follow_the_end(stands: Any) -> None:

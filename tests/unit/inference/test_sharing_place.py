@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import socket
@@ -17,6 +18,7 @@ from inference.sharing import link, place
 from inference.sharing.pipe import PipeListener, connect_pipe
 from inference.sharing.place import NoPrivatePlace, Place, absolute, candidates, key_of, private_directory
 from inference.weights import store
+from tests.unit.inference.sharing_stand import until
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="Windows has no modes")
 
@@ -192,6 +194,53 @@ def test_a_socket_that_nobody_listens_to_is_replaced(short_path: Path) -> None:
     assert not here.socket.exists()
     with pytest.raises(OSError):
         listener.accept()
+
+
+def test_a_name_that_was_removed_is_made_again(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link, "LOOK_SECONDS", 0.05)
+    here = Place(short_path, "key")
+    listener = here.listen()
+    accepted: list[link.Link] = []
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                accepted.append(listener.accept())
+
+    thread = threading.Thread(target=accept, daemon=True)
+    thread.start()
+    for attached in range(1, 3):
+        here.socket.unlink()
+        until(here.socket.exists)
+        client = until(lambda: _connected(here))
+        until(lambda n=attached: len(accepted) == n)  # type: ignore[misc]
+        assert here.socket.stat().st_mode & 0o777 == 0o600
+        client.send(b"hello")
+        assert accepted[-1].receive() == b"hello"
+        client.close()
+    listener.close()
+    thread.join(20)
+    assert not thread.is_alive() and not here.socket.exists()
+    for server in accepted:
+        server.close()
+
+
+def _connected(here: Place) -> link.Link | None:
+    try:
+        return here.connect(5)
+    except OSError:  # bound, and does not listen yet
+        return None
+
+
+def test_the_name_of_another_process_stays(short_path: Path) -> None:
+    here = Place(short_path, "key")
+    first = here.listen()
+    second = here.listen()  # somebody removed the lock's file too
+    first.close()
+    here.connect(5).close()
+    second.accept().close()
+    second.close()
+    assert not here.socket.exists()
 
 
 def test_another_user_is_refused_on_both_sides(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

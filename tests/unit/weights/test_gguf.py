@@ -91,6 +91,38 @@ def test_unknown_tensor_type_is_named(tmp_path: Path) -> None:
         GgufFile(path)
 
 
+def _string(text: bytes) -> bytes:
+    return struct.pack("<Q", len(text)) + text
+
+
+def _file(field: bytes, shape: tuple[int, ...] = (32,)) -> bytes:
+    """One metadata field and one tensor."""
+    tensor = _string(b"t") + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, 0, 0)
+    return b"GGUF" + struct.pack("<IQQ", 3, 1, 1) + field + tensor + bytes(4096)
+
+
+_ALIGNMENT = _string(b"general.alignment")
+_DEEP = struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 100_000
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _file(_ALIGNMENT + struct.pack("<II", 4, 0)),
+        _file(_ALIGNMENT + struct.pack("<I", 8) + _string(b"wide")),
+        _file(_ALIGNMENT + struct.pack("<IIQ", 9, 8, 1) + _string(b"32")),
+        _file(_string(b"x") + _DEEP),
+        _file(_string(b"x") + struct.pack("<II", 4, 0), (32, 0)),
+    ],
+    ids=["no alignment", "words for alignment", "a list for alignment", "lists in lists", "an empty tensor"],
+)
+def test_what_no_writer_writes_is_named_as_damage(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "odd.gguf"
+    path.write_bytes(data)
+    with pytest.raises(CorruptFile, match=r"odd\.gguf is damaged"):
+        GgufFile(path).read("t")
+
+
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return make_tiny_gguf(tmp_path_factory.mktemp("sound") / "tiny.gguf").read_bytes()

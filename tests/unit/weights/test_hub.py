@@ -169,6 +169,18 @@ def test_a_directory_of_the_hub(tmp_path: Path, server: tuple[str, type[Hub]]) -
     assert not any("README" in path for path in handler.requests)
 
 
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, server: tuple[str, type[Hub]]) -> None:
+    endpoint, handler = server
+    data = make_tiny_gguf(tmp_path / "tiny.gguf").read_bytes()
+    handler.files["tiny.gguf"] = data
+    (tmp_path / "file").write_bytes(b"")
+    cache = str(tmp_path / "file" / "hub")  # works for root too, whom no mode stops
+    sha = hashlib.sha256(data).hexdigest()
+    done = run(PREPARE, endpoint, SHA=sha, SIZE=str(len(data)), FILE="tiny.gguf", HF_HUB_CACHE=cache)
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(f"HomeNotWritable {cache} cannot be written"), done
+
+
 def test_a_missing_file_is_named(server: tuple[str, type[Hub]]) -> None:
     endpoint, _ = server
     done = run(PREPARE, endpoint, SHA="ab" * 32, SIZE="5000", FILE="tiny.gguf")
