@@ -6,7 +6,7 @@ import { EditSelection } from './editSelection';
 import { fetchModel, selectModel } from './models';
 import { Server } from './server';
 import { toggled } from './settings';
-import { setUp } from './setUp';
+import { abandonSetUp, setUp } from './setUp';
 import { type Report, statisticsText } from './statisticsText';
 import { type Knowledge, view, type View } from './statusView';
 
@@ -28,6 +28,8 @@ export function activate(context: vscode.ExtensionContext): Api {
   const item = vscode.window.createStatusBarItem('draftline', vscode.StatusBarAlignment.Right, 100);
   item.name = 'Draftline';
 
+  const setContext = (name: string, value: boolean): void =>
+    void vscode.commands.executeCommand('setContext', `draftline.${name}`, value);
   const current = (): View => view({ ...known(server), ...off() });
   const show = (): void => {
     const { text, tooltip, command, severity } = current();
@@ -36,6 +38,9 @@ export function activate(context: vscode.ExtensionContext): Api {
     item.command = command;
     item.backgroundColor = severity && new vscode.ThemeColor(`statusBarItem.${severity}Background`);
     item.show();
+    // Steps of the walkthrough are done when this is so, also without a click.
+    setContext('environmentFound', server.found);
+    setContext('modelReady', server.status?.state === 'ready');
   };
 
   const command = (name: string, run: (...args: never[]) => unknown): vscode.Disposable =>
@@ -76,7 +81,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     command('openLog', () => log.show()),
     command('openSettings', () => vscode.commands.executeCommand('workbench.action.openSettings', '@ext:draftline.draftline')),
     command('setUp', async () => {
-      if (await setUp(context, log)) {
+      if (await setUp(context, log, server)) {
         await server.restart();
       }
     }),
@@ -89,6 +94,11 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
   });
   return { view: current, pid: () => server.pid, request: (method, params) => ask(server, method, params), edits, extended: () => server.extended };
+}
+
+/** The editor waits a few seconds for it. */
+export function deactivate(): Promise<void> {
+  return abandonSetUp();
 }
 
 function known(server: Server): Knowledge {
