@@ -28,8 +28,6 @@ export function activate(context: vscode.ExtensionContext): Api {
   const item = vscode.window.createStatusBarItem('draftline', vscode.StatusBarAlignment.Right, 100);
   item.name = 'Draftline';
 
-  const setContext = (name: string, value: boolean): void =>
-    void vscode.commands.executeCommand('setContext', `draftline.${name}`, value);
   const current = (): View => view({ ...known(server), ...off() });
   const show = (): void => {
     const { text, tooltip, command, severity } = current();
@@ -38,9 +36,6 @@ export function activate(context: vscode.ExtensionContext): Api {
     item.command = command;
     item.backgroundColor = severity && new vscode.ThemeColor(`statusBarItem.${severity}Background`);
     item.show();
-    // Steps of the walkthrough are done when this is so, also without a click.
-    setContext('environmentFound', server.found);
-    setContext('modelReady', server.status?.state === 'ready');
   };
 
   const command = (name: string, run: (...args: never[]) => unknown): vscode.Disposable =>
@@ -66,11 +61,14 @@ export function activate(context: vscode.ExtensionContext): Api {
     }),
     command('toggle', toggle),
     command('toggleLanguage', toggleLanguage),
-    command('trigger', editor('trigger')),
+    command('trigger', trigger),
     command('acceptWord', editor('acceptNextWord')),
     command('acceptLine', editor('acceptNextLine')),
     // A menu passes the document's address.
-    command('editSelection', (given?: unknown) => edits.run(typeof given === 'string' ? given : undefined)),
+    command('editSelection', async (given?: unknown) => {
+      await textEditor();
+      await edits.run(typeof given === 'string' ? given : undefined);
+    }),
     command('acceptEdit', () => edits.accept()),
     command('rejectEdit', () => edits.reject()),
     command('showEditDiff', () => edits.showDiff()),
@@ -124,6 +122,23 @@ async function ask<T>(server: Server, method: string, params?: unknown): Promise
     throw new Error('Draftline: the server is not running.');
   }
   return params === undefined ? server.client.sendRequest<T>(method) : server.client.sendRequest<T>(method, params);
+}
+
+/** The editor of the user's text. From the walkthrough it is the one beside it, which then gets the focus. */
+async function textEditor(): Promise<vscode.TextEditor | undefined> {
+  const beside = vscode.window.visibleTextEditors.find((editor) => editor.viewColumn !== undefined);
+  if (vscode.window.activeTextEditor !== undefined || beside?.viewColumn === undefined) {
+    return vscode.window.activeTextEditor;
+  }
+  return vscode.window.showTextDocument(beside.document, { viewColumn: beside.viewColumn, selection: beside.selection });
+}
+
+async function trigger(): Promise<void> {
+  if ((await textEditor()) === undefined) {
+    void vscode.window.showInformationMessage('Draftline: open a file and put the cursor where you want a suggestion.');
+    return;
+  }
+  await vscode.commands.executeCommand('editor.action.inlineSuggest.trigger');
 }
 
 /** Where a setting is changed: where it is set already, else for the user. */

@@ -30,8 +30,6 @@ export class Server implements vscode.Disposable {
   readonly onChange = this.changed.event;
   status: StatusParams | undefined;
   problem: Knowledge['problem'];
-  /** There was an installation to start. */
-  found = false;
   busy = false;
   client: LanguageClient | undefined;
   private process: ChildProcessWithoutNullStreams | undefined;
@@ -130,7 +128,6 @@ export class Server implements vscode.Disposable {
     await this.end();
     const generation = this.generation;
     const found = this.installation();
-    this.found = !isMissing(found);
     if (isMissing(found)) {
       this.log.error(`${found.message} Looked at: ${found.looked.join(', ')}`);
       this.fail(found.message, 'draftline.setUp', 'set Draftline up');

@@ -137,6 +137,9 @@ async function withProgress(
       },
       hear: (line) => {
         log.info(line);
+        if (/^warning\b/i.test(line)) {
+          return;
+        }
         progress.report({ message: `${step}: ${line.trim().slice(0, SHOWN)}` });
       },
     });
