@@ -1,8 +1,8 @@
 """A uv for tests, without a network: python stand_in_uv.py RECORD venv … | pip install …
 
-Its environments are real and see the packages of the Python that runs this. The program ``draftline`` in them has the
-made-up engine of fake_server.py, and says that its model is missing until ``draftline model fetch`` was run.
-RECORD gets a line of JSON for each call: the arguments.
+Its environments are real and see the packages of the Python that runs this. The program ``draftline`` in
+them has the made-up engine of fake_server.py, and says that its model is missing until ``draftline model
+fetch`` was run. RECORD gets a line of JSON for each call: the arguments.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-# `draftline` with a made-up engine; its model is missing until it is fetched.
 PROGRAM = """\
 #!/bin/sh
 here=$(dirname "$0")

@@ -50,9 +50,7 @@ def play(built: None, tmp_path: Path) -> Scenario:
         if fetches:
             program.write_text(PROGRAM.format(python=sys.executable, root=ROOT), encoding="utf-8")
         else:
-            program.write_text(
-                f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/e2e/fake_server.py" "$@"\n'
-            )
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/e2e/fake_server.py" "$@"\n')
         program.chmod(0o755)
         result = tmp_path / "result"
         plan = {"scenario": scenario, "result": str(result), "program": str(program)}

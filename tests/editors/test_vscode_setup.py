@@ -1,12 +1,14 @@
 """First use of the packaged extension in a real VS Code: no environment, Set Up, the walkthrough.
 
-A stand-in makes the environment in the place of uv, so nothing needs a network.
+A stand-in makes the environment in the place of uv, so nothing needs a network. The extension's own tests,
+which play what may go wrong, are run here too.
 """
 
 from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.editors.vscode import EXTENSION, NODE, ROOT, VSCode, missing
+from tests.editors.vscode import EXTENSION, ROOT, VSCode, missing
 from tests.editors.vscode_page import Page
 from tests.editors.vscode_session import USER
 
@@ -138,7 +140,8 @@ def _walkthrough(page: Page) -> None:
     row = ".quick-input-list .monaco-list-row.focused"
     page.until(f"() => document.querySelector('{row}')?.ariaLabel?.startsWith('Start with Draftline')")
     page.press("Enter")
-    page.until("() => document.querySelectorAll('[data-step-id^=\"draftline.draftline#start#\"]').length === 4")
+    steps = '[data-step-id^="draftline.draftline#start#"]'
+    page.until(f"() => document.querySelectorAll('{steps}').length === 4")
 
     _step(page, "environment", "Set up")
     _dialog(page, "Set up Draftline")
@@ -157,7 +160,8 @@ def _walkthrough(page: Page) -> None:
     assert page.look().drawn[-1] == "    return compute(s)"
     _step(page, "edit", "Edit the selection")
     page.until("() => document.querySelector('.quick-input-widget .quick-input-box input:focus')")
-    page.until("() => document.querySelector('.quick-input-title')?.textContent.includes('edit the selection')")
+    title = "document.querySelector('.quick-input-title')?.textContent"
+    page.until(f"() => {title}?.includes('edit the selection')")
     page.press("Escape")
     page.until("() => document.querySelectorAll('.codicon-getting-started-step-checked').length === 4")
 
@@ -166,7 +170,10 @@ def _step(page: Page, name: str, button: str) -> None:
     page.evaluate(PRESS, [f'[data-step-id="draftline.draftline#start#{name}"]', button])
 
 
-@pytest.mark.skipif(NODE is None or not (EXTENSION / "node_modules").is_dir(), reason="no Node or no packages")
+@pytest.mark.skipif(
+    shutil.which("npm") is None or not (EXTENSION / "node_modules").is_dir(),
+    reason="there is no npm, or `npm ci` was not run in editors/vscode",
+)
 def test_the_tests_of_the_extension_itself() -> None:
     done = subprocess.run(["npm", "test"], cwd=EXTENSION, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]

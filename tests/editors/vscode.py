@@ -66,8 +66,8 @@ class VSCode:
         user: settings beside ``USER_SETTINGS``.
         machine: settings of the machine's scope; a window of a remote host takes those from that
             machine's own file.
-        dialogs: show modal dialogs, which an editor that knows it is tested refuses. Tests inside the extension
-            host need one that does.
+        dialogs: show modal dialogs, which an editor that knows it is tested refuses. Tests inside the
+            extension host need one that knows.
         env: variables for the server and so for the extension.
     """
 

@@ -161,7 +161,9 @@ function findUv(): string | undefined | { message: string } {
   const places = { searchPath: process.env['PATH'] ?? '', windows: process.platform === 'win32', home: os.homedir() };
   const value = vscode.workspace.getConfiguration('draftline').get('uvPath', '').trim();
   if (value === '') {
-    return onPath('uv', places, exists);
+    const found = onPath('uv', places, exists);
+    // A script of Windows' shell would read the ">" in an argument as its own.
+    return found !== undefined && /\.(cmd|bat)$/i.test(found) ? undefined : found;
   }
   const found = named('draftline.uvPath', value, places, exists);
   return 'file' in found ? found.file : found;
@@ -191,7 +193,8 @@ async function packageFolder(): Promise<string | undefined> {
   if (set !== '') {
     return set;
   }
-  const folders = (vscode.workspace.workspaceFolders ?? []).map((folder) => folder.uri.fsPath);
+  const local = (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === 'file');
+  const folders = local.map((folder) => folder.uri.fsPath);
   const here = vscode.workspace.isTrusted ? folders.find(isDraftline) : undefined;
   if (here !== undefined) {
     return here;

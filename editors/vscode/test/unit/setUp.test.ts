@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { afterEach, beforeEach, test } from 'node:test';
 
 import { makeEnvironment, type Wanted } from '../../src/environment';
-import { incomplete, isMissing, locate, onPath } from '../../src/locate';
+import { incomplete, isMissing, locate, named, onPath } from '../../src/locate';
 import { Cancelled } from '../../src/processes';
 import { explain, SetUpError } from '../../src/setUpErrors';
 
@@ -210,6 +210,16 @@ test('an unfinished environment is neither started nor kept', POSIX, async () =>
   await make({ uv });
   assert.ok(!fs.existsSync(path.join(folder, 'half')));
   assert.deepEqual(leftovers(), ['environment']);
+});
+
+test('uv is looked for on the PATH, or is what the setting names', () => {
+  const places = { searchPath: '/a:/b', windows: false, home: '/home/me' };
+  assert.equal(onPath('uv', places, (file) => file === '/b/uv'), '/b/uv');
+  assert.equal(onPath('uv', places, () => false), undefined);
+  assert.deepEqual(named('draftline.uvPath', '~/uv', places, (file) => file === '/home/me/uv'), { file: '/home/me/uv' });
+  const none = named('draftline.uvPath', '/no/uv', places, () => false);
+  assert.ok('message' in none);
+  assert.equal(none.message, 'The setting draftline.uvPath names /no/uv, which does not exist.');
 });
 
 test('two attempts do not meet', POSIX, async () => {
