@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ if _ROOT not in sys.path:
 
 from tests.editors.neovim import ROOT, Neovim, Talk, binaries  # noqa: E402
 from tests.editors.neovim_terminal import TerminalNeovim  # noqa: E402
+from tests.editors.vscode_session import package  # noqa: E402
 
 StartNeovim = Callable[..., Any]
 
@@ -74,3 +76,9 @@ def neovim(nvim_binary: str, tmp_path: Path) -> Iterator[StartNeovim]:
     yield start
     for editor in running:
         editor.close()
+
+
+@pytest.fixture(scope="session")
+def vsix(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The extension for VS Code as a user packages it."""
+    return Path(shutil.copy(package(), tmp_path_factory.mktemp("vsix")))

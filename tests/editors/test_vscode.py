@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.editors.stand_in_uv import PROGRAM
 from tests.editors.vscode import CHROMIUM, EXTENSION, NODE, QUIET, ROOT, VSCode, missing
 
 TEXT = "def total(prices):\n    s = 0\n    for p in prices:\n        s = s + p\n    return s\n"
@@ -41,12 +42,15 @@ def built() -> None:
 def play(built: None, tmp_path: Path) -> Scenario:
     """Plays a scenario of test/host/index.ts; the result is "passed", or what went wrong."""
 
-    def run(scenario: str, *, found: bool = True, **fake: str) -> str:
+    def run(scenario: str, *, found: bool = True, fetches: bool = False, **fake: str) -> str:
         workspace = tmp_path / "workspace"
         workspace.mkdir()
         (workspace / "main.py").write_text(TEXT, encoding="utf-8")
         program = tmp_path / "draftline"
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/e2e/fake_server.py" "$@"\n')
+        if fetches:
+            program.write_text(PROGRAM.format(python=sys.executable, root=ROOT), encoding="utf-8")
+        else:
+            program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/e2e/fake_server.py" "$@"\n')
         program.chmod(0o755)
         result = tmp_path / "result"
         plan = {"scenario": scenario, "result": str(result), "program": str(program)}
@@ -97,6 +101,10 @@ def test_a_missing_server_is_told(play: Scenario) -> None:
 
 def test_a_model_that_is_missing_offers_the_download(play: Scenario) -> None:
     assert play("failed", fail="1") == "passed"
+
+
+def test_the_model_is_downloaded_in_a_terminal(play: Scenario) -> None:
+    assert play("download", fetches=True, answer="compute(s)") == "passed"
 
 
 @pytest.mark.skipif(

@@ -15,7 +15,7 @@ import pytest
 from tests.editors.answers import answers, is_suggested, suggested
 from tests.editors.vscode import missing
 from tests.editors.vscode_page import PATIENCE_SECONDS, Page
-from tests.editors.vscode_session import Session, package, session
+from tests.editors.vscode_session import Session, session
 from tests.editors.vscode_typing import BEGIN, run
 
 pytestmark = [
@@ -43,11 +43,6 @@ EDITED = SHOP.replace(
 )
 NO_LENS = "() => !document.querySelector('.codelens-decoration a')"
 LAST = len(SHOP.split("\n")) - 1
-
-
-@pytest.fixture(scope="module")
-def vsix() -> Path:
-    return package()
 
 
 @pytest.fixture

@@ -83,6 +83,10 @@ def test_what_package_json_names_is_there() -> None:
     for step in (step for walk in contributes["walkthroughs"] for step in walk["steps"]):
         used += re.findall(r"command:([\w.]+)", step["description"])
         assert (EXTENSION / step["media"]["markdown"]).is_file()
+        # A step that names none is done once it was looked at.
+        events = [event.partition(":") for event in step["completionEvents"]]
+        assert events and all(kind == "onCommand" for kind, _, _ in events)
+        assert {name for _, _, name in events} <= set(re.findall(r"command:([\w.]+)", step["description"]))
     assert set(used) <= commands
     source = (EXTENSION / "src" / "extension.ts").read_text(encoding="utf-8")
     registered = {f"draftline.{name}" for name in re.findall(r"\bcommand\('(\w+)',", source)}

@@ -66,6 +66,8 @@ class VSCode:
         user: settings beside ``USER_SETTINGS``.
         machine: settings of the machine's scope; a window of a remote host takes those from that
             machine's own file.
+        dialogs: show modal dialogs, which an editor that knows it is tested refuses. Tests inside the
+            extension host need one that knows.
         env: variables for the server and so for the extension.
     """
 
@@ -75,12 +77,15 @@ class VSCode:
         *,
         user: dict[str, Any] | None = None,
         machine: dict[str, Any] | None = None,
+        dialogs: bool = False,
         **env: str,
     ) -> None:
         self.home = home
+        self._dialogs = dialogs
         self._data = home / "data"
         self._log = home / "server.log"
-        self._env = {**os.environ, "PATH": "/usr/bin:/bin", **env}
+        # The server would ask the user's login shell for variables, were it not started from a shell.
+        self._env = {**os.environ, "VSCODE_CLI": "1", "PATH": "/usr/bin:/bin", **env}
         for kind, values in {"User": {**USER_SETTINGS, **(user or {})}, "Machine": machine or {}}.items():
             file = self._data / "data" / kind / "settings.json"
             file.parent.mkdir(parents=True)
@@ -108,7 +113,8 @@ class VSCode:
             "--without-connection-token",
         ]
         command += ["--disable-workspace-trust", "--disable-getting-started-override"]
-        command += ["--enable-smoke-test-driver"]
+        if not self._dialogs:
+            command += ["--enable-smoke-test-driver"]
         with self._log.open("wb") as log:
             # It starts processes of its own, so it leads a group that is ended as a whole.
             self._process = subprocess.Popen(

@@ -71,6 +71,10 @@ class Page:
         """Characters, or names of keys, at a pace."""
         self._do("type", keys=list(keys), perSecond=per_second)
 
+    def click(self, selector: str) -> None:
+        """Press the mouse on an element."""
+        self._do("click", selector=selector)
+
     def command(self, title: str) -> None:
         """Run a command of the palette by its whole title."""
         self.press("F1")

@@ -7,7 +7,7 @@ import { EditSelection } from './editSelection';
 import { fetchModel, selectModel } from './models';
 import { Server } from './server';
 import { toggled } from './settings';
-import { setUp } from './setUp';
+import { abandonSetUp, setUp } from './setUp';
 import { type Report, statisticsText } from './statisticsText';
 import { type Knowledge, view, type View } from './statusView';
 
@@ -63,11 +63,14 @@ export function activate(context: vscode.ExtensionContext): Api {
     }),
     command('toggle', toggle),
     command('toggleLanguage', toggleLanguage),
-    command('trigger', editor('trigger')),
+    command('trigger', trigger),
     command('acceptWord', editor('acceptNextWord')),
     command('acceptLine', editor('acceptNextLine')),
     // A menu passes the document's address.
-    command('editSelection', (given?: unknown) => edits.run(typeof given === 'string' ? given : undefined)),
+    command('editSelection', async (given?: unknown) => {
+      await textEditor();
+      await edits.run(typeof given === 'string' ? given : undefined);
+    }),
     command('acceptEdit', () => edits.accept()),
     command('rejectEdit', () => edits.reject()),
     command('showEditDiff', () => edits.showDiff()),
@@ -78,7 +81,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     command('openLog', () => log.show()),
     command('openSettings', () => vscode.commands.executeCommand('workbench.action.openSettings', '@ext:draftline.draftline')),
     command('setUp', async () => {
-      if (await setUp(context, log)) {
+      if (await setUp(context, log, server)) {
         await server.restart();
       }
     }),
@@ -91,6 +94,11 @@ export function activate(context: vscode.ExtensionContext): Api {
     }
   });
   return { view: current, pid: () => server.pid, request: (method, params) => ask(server, method, params), edits, extended: () => server.extended };
+}
+
+/** The editor waits a few seconds for it. */
+export function deactivate(): Promise<void> {
+  return abandonSetUp();
 }
 
 function known(server: Server): Knowledge {
@@ -116,6 +124,23 @@ async function ask<T>(server: Server, method: string, params?: unknown): Promise
     throw new Error('Draftline: the server is not running.');
   }
   return params === undefined ? server.client.sendRequest<T>(method) : server.client.sendRequest<T>(method, params);
+}
+
+/** The editor of the user's text. From the walkthrough it is the one beside it, which then gets the focus. */
+async function textEditor(): Promise<vscode.TextEditor | undefined> {
+  const beside = vscode.window.visibleTextEditors.find((editor) => editor.viewColumn !== undefined);
+  if (vscode.window.activeTextEditor !== undefined || beside?.viewColumn === undefined) {
+    return vscode.window.activeTextEditor;
+  }
+  return vscode.window.showTextDocument(beside.document, { viewColumn: beside.viewColumn, selection: beside.selection });
+}
+
+async function trigger(): Promise<void> {
+  if ((await textEditor()) === undefined) {
+    void vscode.window.showInformationMessage('Draftline: open a file and put the cursor where you want a suggestion.');
+    return;
+  }
+  await vscode.commands.executeCommand('editor.action.inlineSuggest.trigger');
 }
 
 /** Where a setting is changed: where it is set already, else for the user. */

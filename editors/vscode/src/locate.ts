@@ -39,6 +39,43 @@ export function programIn(environment: string, name: string, windows: boolean): 
   return windows ? join(environment, 'Scripts', `${name}.exe`) : join(environment, 'bin', name);
 }
 
+/** A file that says, while it is there, that an environment is not finished. */
+export function incomplete(environment: string): string {
+  return `${environment}.incomplete`;
+}
+
+/** The file of a program that is looked for on the PATH. */
+export function onPath(
+  name: string,
+  { searchPath, windows }: Pick<Places, 'searchPath' | 'windows'>,
+  exists: (file: string) => boolean,
+): string | undefined {
+  const flavour = windows ? path.win32 : path.posix;
+  return searchPath
+    .split(flavour.delimiter)
+    .filter((folder) => folder !== '')
+    .flatMap((folder) => (windows ? ['.exe', '.cmd', '.bat'] : ['']).map((end) => flavour.join(folder, name + end)))
+    .find(exists);
+}
+
+/** The file that a setting names, by its path or as a program on the PATH; an error in words if there is none. */
+export function named(
+  setting: string,
+  value: string,
+  places: Pick<Places, 'searchPath' | 'windows' | 'home'>,
+  exists: (file: string) => boolean,
+): { file: string } | { wanted: string; message: string } {
+  const flavour = places.windows ? path.win32 : path.posix;
+  const wanted = value === '~' || value.startsWith('~/') ? flavour.join(places.home, value.slice(1)) : value;
+  const bare = !wanted.includes('/') && !wanted.includes(flavour.sep);
+  const file = bare ? onPath(wanted, places, exists) : exists(wanted) ? wanted : undefined;
+  if (file === undefined) {
+    const where = bare ? 'is not on the PATH' : 'does not exist';
+    return { wanted, message: `The setting ${setting} names ${wanted}, which ${where}.` };
+  }
+  return { file };
+}
+
 export function isMissing(found: Installation | Missing): found is Missing {
   return 'looked' in found;
 }
@@ -51,15 +88,6 @@ export function isMissing(found: Installation | Missing): found is Missing {
  */
 export function locate(places: Places, exists: (file: string) => boolean): Installation | Missing {
   const flavour = places.windows ? path.win32 : path.posix;
-  const expand = (file: string): string =>
-    file === '~' || file.startsWith('~/') ? flavour.join(places.home, file.slice(1)) : file;
-  const onPath = (name: string): string | undefined =>
-    places.searchPath
-      .split(flavour.delimiter)
-      .filter((folder) => folder !== '')
-      .flatMap((folder) => (places.windows ? ['.exe', '.cmd', '.bat'] : ['']).map((end) => flavour.join(folder, name + end)))
-      .find(exists);
-
   for (const [setting, value, args] of [
     ['draftline.path', places.path, []],
     ['draftline.pythonPath', places.pythonPath, ['-m', 'lsp_server']],
@@ -67,14 +95,11 @@ export function locate(places: Places, exists: (file: string) => boolean): Insta
     if (value.trim() === '') {
       continue;
     }
-    const wanted = expand(value.trim());
-    const bare = !wanted.includes('/') && !wanted.includes(flavour.sep);
-    const file = bare ? onPath(wanted) : exists(wanted) ? wanted : undefined;
-    if (file === undefined) {
-      const where = bare ? 'is not on the PATH' : 'does not exist';
-      return { message: `The setting ${setting} names ${wanted}, which ${where}.`, looked: [wanted] };
+    const found = named(setting, value.trim(), places, exists);
+    if (!('file' in found)) {
+      return { message: found.message, looked: [found.wanted] };
     }
-    return { command: file, args: [...args], source: `the setting ${setting}` };
+    return { command: found.file, args: [...args], source: `the setting ${setting}` };
   }
 
   const looked: string[] = [];
@@ -87,13 +112,13 @@ export function locate(places: Places, exists: (file: string) => boolean): Insta
     }
   }
   looked.push('PATH');
-  const program = onPath('draftline');
+  const program = onPath('draftline', places, exists);
   if (program !== undefined) {
     return { command: program, args: [], source: 'the PATH' };
   }
   const own = programIn(places.ownEnvironment, 'draftline', places.windows);
   looked.push(own);
-  if (exists(own)) {
+  if (exists(own) && !exists(incomplete(places.ownEnvironment))) {
     return { command: own, args: [], source: "the extension's own environment" };
   }
   return { message: 'No Python environment with Draftline was found.', looked };

@@ -1,7 +1,7 @@
 /** Which settings are the server's. */
 
 /** Keys of the section `draftline` that only the extension reads. */
-export const OWN_KEYS = ['path', 'pythonPath', 'installFrom'];
+export const OWN_KEYS = ['path', 'pythonPath', 'installFrom', 'uvPath'];
 
 /** What the server is told of a configuration; null for a key keeps its own default. */
 export function forServer(values: unknown): unknown {

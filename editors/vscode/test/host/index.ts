@@ -3,6 +3,7 @@
  * The workspace has main.py and a plan in .draftline-test.json: which scenario, and where the result goes. */
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
@@ -49,6 +50,21 @@ async function suggested(editor: vscode.TextEditor, begin: string, answer: strin
     await vscode.commands.executeCommand('editor.action.inlineSuggest.commit');
     return editor.document.lineAt(2).text === begin + answer;
   });
+}
+
+function programAsTerminal(command: string, args: string[], cwd: string): vscode.Pseudoterminal {
+  const written = new vscode.EventEmitter<string>();
+  const closed = new vscode.EventEmitter<number>();
+  return {
+    onDidWrite: written.event,
+    onDidClose: closed.event,
+    open: () => {
+      const child = spawn(command, args, { cwd });
+      child.stdout.on('data', (data: Buffer) => written.fire(data.toString()));
+      child.on('close', (code) => closed.fire(code ?? 1));
+    },
+    close: () => undefined,
+  };
 }
 
 const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: string; edit: boolean }) => Promise<void>> = {
@@ -121,6 +137,25 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
     await until('failed', () => api.view().kind === 'error');
     assert.equal(api.view().command, 'draftline.fetchModel');
     assert.match(api.view().tooltip, /is not on this disk/);
+  },
+
+  async download(api) {
+    await until('the model is missing', () => api.view().command === 'draftline.fetchModel');
+    const asked: string[] = [];
+    const agree = async (message: string, _options: unknown, ...items: string[]): Promise<string | undefined> => {
+      asked.push(message);
+      return items.find((item) => item === 'Download');
+    };
+    // A test refuses dialogs, and this build of the editor may have no terminals of the system.
+    Object.assign(vscode.window, { showInformationMessage: agree });
+    const create = vscode.window.createTerminal;
+    Object.assign(vscode.window, {
+      createTerminal: ({ name, shellPath, shellArgs, cwd }: vscode.TerminalOptions) =>
+        create({ name: name ?? '', pty: programAsTerminal(shellPath ?? '', [...(shellArgs ?? [])], String(cwd)) }),
+    });
+    await vscode.commands.executeCommand('draftline.fetchModel');
+    assert.deepEqual(asked, ['Download the model qwen2.5-coder-0.5b-instruct?']);
+    await until('ready', () => api.view().kind === 'ready');
   },
 
   async edit(api, folder) {

@@ -107,7 +107,7 @@ test('streamed hunks join, and the open one replaces nothing yet', () => {
 });
 
 test('the server gets its own settings only', () => {
-  assert.deepEqual(forServer({ path: '/x', pythonPath: '', installFrom: '', maxLines: 3 }), { maxLines: 3 });
+  assert.deepEqual(forServer({ path: '/x', pythonPath: '', installFrom: '', uvPath: 'uv', maxLines: 3 }), { maxLines: 3 });
   assert.equal(forServer(null), null);
   assert.deepEqual(toggled(['go'], 'rust'), ['go', 'rust']);
   assert.deepEqual(toggled(['go', 'rust'], 'go'), ['rust']);
