@@ -52,8 +52,8 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         description="Asks the model to change lines START to END (from 1, both included; without them all"
         " lines) and prints the file as it would be. The file changes only with --write. A doubtful answer"
         " (one that deletes most, no longer parses, repeats itself or what stands around, lacks an import or"
-        " ran into the length limit) is refused unless --force is given. Exit status: 0 with an edit, 1 without,"
-        " and then stderr says why and no file has changed, 2 for wrong usage.",
+        " ran into the length limit) is refused unless --force is given. Exit status: 0 with an edit, 1 with"
+        " none, and then stderr says why and no file has changed, 2 for wrong usage.",
     )
     parser.add_argument("target", metavar="PATH[:START[-END]]", help="- reads the text from stdin")
     parser.add_argument("--lines", metavar="START[-END]", help="another way to name the lines, for stdin too")
