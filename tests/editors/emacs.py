@@ -48,7 +48,7 @@ def client_of(emacs: str) -> str:
 
 
 class Emacs:
-    """One process. ``directory`` holds its files; nothing of the user's is read."""
+    """One process. ``directory`` holds its files; nothing of the user's is read. ``terminal`` shows it."""
 
     def __init__(
         self, binary: str, directory: Path, before: str, after: str, file: Path, env: Mapping[str, str]
@@ -91,13 +91,13 @@ class Emacs:
             "HOME": str(directory),
             **env,
         }
-        self._terminal = Terminal([binary, "-nw", "-Q", "-l", str(init)], environment, height=24)
-        self.keys, self.type = self._terminal.keys, self._terminal.type
+        self.terminal = Terminal([binary, "-nw", "-Q", "-l", str(init)], environment, height=24)
+        self.keys, self.type = self.terminal.keys, self.terminal.type
         self.until("(and (draftline--workspace) t)", True)
 
     def screen(self) -> str:
         """What the terminal shows."""
-        return self._terminal.screen().text
+        return self.terminal.screen().text
 
     def lisp(self, expression: str) -> Any:
         """The value of an expression in the buffer of the window."""
@@ -144,7 +144,7 @@ class Emacs:
         """End it, and with it its server."""
         with contextlib.suppress(RuntimeError, ValueError, subprocess.SubprocessError):
             self.lisp("(kill-emacs)")
-        self._terminal.close()
+        self.terminal.close()
         self._sockets.cleanup()
 
 

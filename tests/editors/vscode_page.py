@@ -99,11 +99,12 @@ class Page:
         """Wait until the document, all of which must be visible, is ``text``."""
         self.until(f"text => {TEXT} === text", text)
 
-    def until_ghost(self) -> Shown:
+    def until_ghost(self, seconds: float = PATIENCE_SECONDS) -> Shown:
         """Wait for a suggestion; what is shown with it."""
         self.until(
             "() => { const s = window.draftline.look(); "
-            "return s.below.length > 0 || s.lines.some(l => l.text !== l.drawn); }"
+            "return s.below.length > 0 || s.lines.some(l => l.text !== l.drawn); }",
+            seconds=seconds,
         )
         return self.look()
 

@@ -6,9 +6,10 @@ import contextlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.editors.vscode import EXTENSION, ROOT, VSCode
 from tests.editors.vscode_page import Page
@@ -43,8 +44,20 @@ def package() -> Path:
 
 
 @contextlib.contextmanager
-def session(home: Path, vsix: Path, text: str, name: str = "shop.py") -> Iterator[Session]:
-    """Install ``vsix`` into a new VS Code and open a file with ``text``, in a folder below ``home``."""
+def session(
+    home: Path,
+    vsix: Path,
+    text: str,
+    name: str = "shop.py",
+    settings: Mapping[str, Any] | None = None,
+    **env: str,
+) -> Iterator[Session]:
+    """Install ``vsix`` into a new VS Code and open a file with ``text``, in a folder below ``home``.
+
+    Args:
+        settings: of the user, beside ``USER``.
+        env: variables for VS Code's server and what it starts.
+    """
     workspace = home / "workspace"
     workspace.mkdir(parents=True)
     file = workspace / name
@@ -55,7 +68,8 @@ def session(home: Path, vsix: Path, text: str, name: str = "shop.py") -> Iterato
     command = [*recorded, sys.executable, "-m", "lsp_server"]
     program.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.join(command)} "$@"\n')
     program.chmod(0o755)
-    code = VSCode(home, user=USER, machine={"draftline.path": str(program)})
+    user = {**USER, **(settings or {})}
+    code = VSCode(home, user=user, machine={"draftline.path": str(program)}, **env)
     with contextlib.ExitStack() as stack:
         code.install(vsix)
         stack.callback(code.close)
