@@ -51,7 +51,16 @@ class Emacs:
     """One process. ``directory`` holds its files; nothing of the user's is read. ``terminal`` shows it."""
 
     def __init__(
-        self, binary: str, directory: Path, before: str, after: str, file: Path, env: Mapping[str, str]
+        self,
+        binary: str,
+        directory: Path,
+        before: str,
+        after: str,
+        file: Path,
+        env: Mapping[str, str],
+        *,
+        cpus: set[int] | None = None,
+        height: int = 24,
     ) -> None:
         self._client = client_of(binary)
         # A socket's path must be short.
@@ -91,7 +100,8 @@ class Emacs:
             "HOME": str(directory),
             **env,
         }
-        self.terminal = Terminal([binary, "-nw", "-Q", "-l", str(init)], environment, height=24)
+        command = [binary, "-nw", "-Q", "-l", str(init)]
+        self.terminal = Terminal(command, environment, cpus=cpus, height=height)
         self.keys, self.type = self.terminal.keys, self.terminal.type
         self.until("(and (draftline--workspace) t)", True)
 

@@ -156,8 +156,8 @@ def summary(turns: list[Turn]) -> list[str]:
     waits = [took for turn in turns for took in turn.seconds.values()]
     late = sum(took > PROMISED_SECONDS for took in waits)
     return [
-        f"{len(turns)} kills, {len(of_engine)} of them of the engine; after each there was one engine process "
-        "again, and every editor that was left suggested",
+        f"{len(turns)} kills, {len(of_engine)} of them of the engine; after each there was one engine process"
+        " again, and every editor that was left suggested",
         f"slowest suggestion {max(waits):.1f} s, later than {PROMISED_SECONDS:g} s: {late} of {len(waits)}",
     ]
 

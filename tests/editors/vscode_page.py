@@ -67,15 +67,17 @@ class Page:
         """Keys as Playwright names them: "Control+Home", "Tab", "a"."""
         self._do("press", keys=keys)
 
-    def type(self, keys: str | Sequence[str], per_second: float = 30) -> None:
-        """Characters, or names of keys, at a pace."""
-        self._do("type", keys=list(keys), perSecond=per_second)
+    def type(
+        self, keys: str | Sequence[str], per_second: float = 30, waits: Sequence[float] | None = None
+    ) -> None:
+        """Characters, or names of keys, at a pace or with ``waits`` in seconds behind each."""
+        self._do("type", keys=list(keys), waits=list(waits or [1 / per_second] * len(keys)))
 
     def command(self, title: str) -> None:
         """Run a command of the palette by its whole title."""
         self.press("F1")
         self.until("() => document.querySelector('.quick-input-widget .quick-input-box input:focus')")
-        self._do("type", keys=list(title), perSecond=200)
+        self.type(title, per_second=200)
         row = ".quick-input-list .monaco-list-row.focused"
         self.until(f"title => document.querySelector('{row}')?.ariaLabel?.startsWith(title)", title)
         self.press("Enter")

@@ -6,10 +6,9 @@ import contextlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.editors.vscode import EXTENSION, ROOT, VSCode
 from tests.editors.vscode_page import Page
@@ -49,13 +48,13 @@ def session(
     vsix: Path,
     text: str,
     name: str = "shop.py",
-    settings: Mapping[str, Any] | None = None,
+    server: Sequence[str] = (sys.executable, "-m", "lsp_server"),
     **env: str,
 ) -> Iterator[Session]:
     """Install ``vsix`` into a new VS Code and open a file with ``text``, in a folder below ``home``.
 
     Args:
-        settings: of the user, beside ``USER``.
+        server: the program that the extension starts.
         env: variables for VS Code's server and what it starts.
     """
     workspace = home / "workspace"
@@ -65,11 +64,10 @@ def session(
     answers = home / "answers.jsonl"
     program = home / "draftline"
     recorded = [sys.executable, str(ROOT / "tests" / "editors" / "recorded_server.py"), str(answers)]
-    command = [*recorded, sys.executable, "-m", "lsp_server"]
+    command = [*recorded, *server]
     program.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.join(command)} "$@"\n')
     program.chmod(0o755)
-    user = {**USER, **(settings or {})}
-    code = VSCode(home, user=user, machine={"draftline.path": str(program)}, **env)
+    code = VSCode(home, user=USER, machine={"draftline.path": str(program)}, **env)
     with contextlib.ExitStack() as stack:
         code.install(vsix)
         stack.callback(code.close)

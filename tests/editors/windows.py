@@ -1,4 +1,4 @@
-"""Real editors with the real server as windows of one user, in which something is written, and which are killed.
+"""Real editors with the real server as windows of one user, which are written in, looked at and killed.
 
 What they share, the weights and the directory of the engine processes, is in their variables.
 """
