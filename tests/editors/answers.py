@@ -28,11 +28,15 @@ class Suggested:
 
 
 def messages(log: Path) -> list[dict[str, Any]]:
-    """What recorded_server.py has written so far."""
+    """What recorded_server.py has written so far, in the order in which it came.
+
+    A message is passed on before it is written, so a quick answer may be written in front of its request.
+    """
     if not log.exists():
         return []
     whole = log.read_text(encoding="utf-8").rpartition("\n")[0]
-    return [json.loads(line) for line in whole.split("\n") if line]
+    entries: list[dict[str, Any]] = [json.loads(line) for line in whole.split("\n") if line]
+    return sorted(entries, key=lambda entry: float(entry["at"]))
 
 
 def suggested(log: Path) -> list[Suggested]:
