@@ -46,7 +46,7 @@ class Typing:
 
     def in_vscode(self, binary: str, directory: Path, env: Mapping[str, str]) -> Result:
         plan = make_plan(self.keys, self.per_second, self.seed, indents=True)
-        with session(directory, package(), plan.above, "main.py", self.server, **env) as at:
+        with session(directory / "vscode", package(), plan.above, "main.py", self.server, **env) as at:
             return vscode_typing.type_into(at, plan, self.name)
 
 
