@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import signal
-import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -15,8 +14,8 @@ from typing import Any
 import psutil
 import pytest
 
-from inference.sharing.inspect import Running, running_engines
 from tests.e2e.client import ROOT, Client
+from tests.e2e.engines import Engines, own_engines
 
 pytestmark = [
     pytest.mark.e2e,
@@ -34,46 +33,10 @@ BOUND_SECONDS = 5.0
 @pytest.fixture(autouse=True)
 def engines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engines]:
     """Sharing is on in a directory of the test's own; what was started there is ended with it."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as directory:  # a socket's name must be short
-        monkeypatch.setenv("DRAFTLINE_RUNTIME_DIR", directory)
+    with own_engines() as engines:
+        monkeypatch.setenv("DRAFTLINE_RUNTIME_DIR", str(engines.directory))
         monkeypatch.setenv("DRAFTLINE_SHARED_ENGINE", "1")
-        engines = Engines(Path(directory))
         yield engines
-        engines.end()
-
-
-class Engines:
-    """The engine processes in a directory."""
-
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-
-    def processes(self) -> list[psutil.Process]:
-        """Those whose command line names the directory, whether they answer or not."""
-        found = []
-        for process in psutil.process_iter(["cmdline", "status"]):
-            words = process.info["cmdline"] or []
-            named = any(f'"directory": "{self.directory}"' in word for word in words)
-            if named and process.info["status"] != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        return found
-
-    def answering(self) -> list[Running]:
-        return running_engines(self.directory)
-
-    def the_one(self) -> Running:
-        (engine,) = self.answering()
-        return engine
-
-    async def until(self, accept: Callable[[Engines], bool], timeout: float = 60) -> None:
-        async with asyncio.timeout(timeout):
-            while not await asyncio.to_thread(accept, self):
-                await asyncio.sleep(0.02)
-
-    def end(self) -> None:
-        for process in self.processes():
-            process.kill()
-            process.wait(10)
 
 
 Start = Callable[..., Awaitable[Client]]

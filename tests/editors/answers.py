@@ -16,32 +16,40 @@ CLOSERS = ")]}\"'"
 
 @dataclass(frozen=True)
 class Suggested:
-    """One item of an answer: ``text`` takes the place of what stood behind ``head`` in line ``line``."""
+    """One item of an answer: ``text`` takes the place of what stood behind ``head`` in line ``line``.
+
+    ``whole`` is the document that its acceptance would leave.
+    """
 
     line: int
     head: str
     text: str
+    whole: str
 
 
 def messages(log: Path) -> list[dict[str, Any]]:
-    """What recorded_server.py has written so far."""
+    """What recorded_server.py has written so far, in the order in which it came.
+
+    A message is passed on before it is written, so a quick answer may be written in front of its request.
+    """
     if not log.exists():
         return []
     whole = log.read_text(encoding="utf-8").rpartition("\n")[0]
-    return [json.loads(line) for line in whole.split("\n") if line]
+    entries: list[dict[str, Any]] = [json.loads(line) for line in whole.split("\n") if line]
+    return sorted(entries, key=lambda entry: float(entry["at"]))
 
 
 def suggested(log: Path) -> list[Suggested]:
     """All items of all answers. Documents of ASCII, since columns are taken for characters."""
     documents: dict[str, str] = {}
-    asked: dict[object, tuple[dict[str, Any], str]] = {}
+    open_requests: dict[object, tuple[dict[str, Any], str]] = {}
     found: list[Suggested] = []
     for entry in messages(log):
         message = entry["message"]
         method, params = message.get("method"), message.get("params")
         if entry["from"] == "server":
-            if "result" in message and message["id"] in asked:
-                request, text = asked.pop(message["id"])
+            if "result" in message and message["id"] in open_requests:
+                request, text = open_requests.pop(message["id"])
                 found += [_item(item, request, text) for item in items_of(message["result"])]
         elif method == "textDocument/didOpen":
             documents[params["textDocument"]["uri"]] = params["textDocument"]["text"]
@@ -50,21 +58,28 @@ def suggested(log: Path) -> list[Suggested]:
             for change in params["contentChanges"]:
                 documents[uri] = _changed(documents[uri], change)
         elif method == "textDocument/inlineCompletion":
-            asked[message["id"]] = (params, documents[params["textDocument"]["uri"]])
+            open_requests[message["id"]] = (params, documents[params["textDocument"]["uri"]])
     return found
 
 
 def answers(log: Path) -> list[list[dict[str, Any]]]:
     """The items of each answer to a request for suggestions, but of those that a newer one replaced."""
-    asked: set[object] = set()
+    requests: set[object] = set()
     found: list[list[dict[str, Any]]] = []
     for entry in messages(log):
         message = entry["message"]
         if message.get("method") == "textDocument/inlineCompletion":
-            asked.add(message["id"])
-        elif entry["from"] == "server" and message.get("result") is not None and message.get("id") in asked:
+            requests.add(message["id"])
+        elif (
+            entry["from"] == "server" and message.get("result") is not None and message.get("id") in requests
+        ):
             found.append(items_of(message["result"]))
     return found
+
+
+def asked(log: Path) -> int:
+    """How often suggestions were asked for."""
+    return sum(entry["message"].get("method") == "textDocument/inlineCompletion" for entry in messages(log))
 
 
 def items_of(result: Any) -> list[dict[str, Any]]:
@@ -89,15 +104,29 @@ def is_suggested(seen: Shown, known: Iterable[Suggested]) -> bool:
         elsewhere = [n for n in range(len(seen.text)) if seen.text[n] != seen.drawn[n] and n != item.line]
         typed = text.rstrip(CLOSERS)
         along = len(typed) >= len(item.head.rstrip(CLOSERS)) and accepted.startswith(typed)
-        if along and not elsewhere and seen.below == others[: len(seen.below)]:
+        if along and not elsewhere and _is_below(seen.below, others):
             return True
     return False
+
+
+def _is_below(drawn: list[str], others: list[str]) -> bool:
+    """Whether these are the other lines of a suggestion, those that are visible.
+
+    What the document has behind the cursor stands behind the last one.
+    """
+    wanted = others[: len(drawn)]
+    if len(wanted) < len(drawn) or drawn[:-1] != wanted[:-1]:
+        return False
+    return not drawn or (drawn[-1].startswith(wanted[-1]) and not drawn[-1][len(wanted[-1]) :].strip(CLOSERS))
 
 
 def _item(item: dict[str, Any], request: dict[str, Any], text: str) -> Suggested:
     at = request["position"]
     start = item["range"]["start"] if item.get("range") else at
-    return Suggested(start["line"], text.split("\n")[start["line"]][: start["character"]], item["insertText"])
+    end = item["range"]["end"] if item.get("range") else at
+    whole = _changed(text, {"range": {"start": start, "end": end}, "text": item["insertText"]})
+    head = text.split("\n")[start["line"]][: start["character"]]
+    return Suggested(start["line"], head, item["insertText"], whole)
 
 
 def _changed(text: str, change: dict[str, Any]) -> str:

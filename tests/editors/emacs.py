@@ -48,10 +48,19 @@ def client_of(emacs: str) -> str:
 
 
 class Emacs:
-    """One process. ``directory`` holds its files; nothing of the user's is read."""
+    """One process. ``directory`` holds its files; nothing of the user's is read. ``terminal`` shows it."""
 
     def __init__(
-        self, binary: str, directory: Path, before: str, after: str, file: Path, env: Mapping[str, str]
+        self,
+        binary: str,
+        directory: Path,
+        before: str,
+        after: str,
+        file: Path,
+        env: Mapping[str, str],
+        *,
+        cpus: set[int] | None = None,
+        height: int = 24,
     ) -> None:
         self._client = client_of(binary)
         # A socket's path must be short.
@@ -91,13 +100,14 @@ class Emacs:
             "HOME": str(directory),
             **env,
         }
-        self._terminal = Terminal([binary, "-nw", "-Q", "-l", str(init)], environment, height=24)
-        self.keys, self.type = self._terminal.keys, self._terminal.type
+        command = [binary, "-nw", "-Q", "-l", str(init)]
+        self.terminal = Terminal(command, environment, cpus=cpus, height=height)
+        self.keys, self.type = self.terminal.keys, self.terminal.type
         self.until("(and (draftline--workspace) t)", True)
 
     def screen(self) -> str:
         """What the terminal shows."""
-        return self._terminal.screen().text
+        return self.terminal.screen().text
 
     def lisp(self, expression: str) -> Any:
         """The value of an expression in the buffer of the window."""
@@ -144,7 +154,7 @@ class Emacs:
         """End it, and with it its server."""
         with contextlib.suppress(RuntimeError, ValueError, subprocess.SubprocessError):
             self.lisp("(kill-emacs)")
-        self._terminal.close()
+        self.terminal.close()
         self._sockets.cleanup()
 
 

@@ -280,6 +280,45 @@ def test_menus_come_first(neovim: StartNeovim) -> None:
     editor.ghost(ANSWER)
 
 
+WORDS = "vim.o.completeopt = 'menuone,noselect' "
+# As many have it.
+TAB = (
+    "vim.keymap.set('i', '<Tab>', function() return vim.fn.pumvisible() == 1 and '<C-n>' or 'plain' end,"
+    " { expr = true })"
+)
+
+
+def test_a_menu_of_words_has_its_keys(neovim: StartNeovim) -> None:
+    editor = opened(neovim, text=START + "totals = 1\n", before=WORDS + TAB)
+    editor.keys("tot")
+    editor.ghost(ANSWER[3:])
+    editor.keys("<C-x><C-n>")
+    editor.until("vim.fn.pumvisible()", 1)
+    quiet(editor)
+    editor.keys("<Tab>")
+    editor.until("vim.api.nvim_get_current_line()", "    totals")
+    assert editor.lua("vim.fn.pumvisible()") == 1
+    quiet(editor)
+    # With the menu gone there are suggestions again, and the key takes them.
+    editor.keys("<C-y>")
+    editor.until("vim.fn.pumvisible()", 0)
+    editor.ghost(ANSWER)
+    editor.keys("<Tab>")
+    editor.until("vim.api.nvim_buf_line_count(0)", 4)
+    assert editor.text == f"def f(prices):\n    totals{ANSWER}\ntotals = 1"
+
+
+def test_an_answer_that_comes_while_a_menu_is_open(neovim: StartNeovim) -> None:
+    editor = neovim("total\n\n", server=SCRIPTED, before=WORDS, SUGGEST_SECONDS="0.3")
+    editor.keys("2GAto<C-x><C-n>")
+    editor.until("vim.fn.pumvisible()", 1)
+    quiet(editor)
+    assert editor.lua("vim.fn.pumvisible()") == 1
+    editor.keys("<C-e>")
+    editor.until("vim.fn.pumvisible()", 0)
+    editor.ghost("<to>")
+
+
 def test_progress_of_loading_and_failure(neovim: StartNeovim) -> None:
     editor = neovim(START, ready=False, FAKE_LOAD_SECONDS="1.5", FAKE_ANSWER=ANSWER)
     editor.until("require('draftline').status():match('^Draftline %d+%%$')")

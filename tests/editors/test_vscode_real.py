@@ -13,10 +13,12 @@ from pathlib import Path
 import pytest
 
 from tests.editors.answers import answers, is_suggested, suggested
+from tests.editors.typing.plan import ABOVE, make_plan
+from tests.editors.typing.result import table
+from tests.editors.typing.vscode import type_into
 from tests.editors.vscode import missing
 from tests.editors.vscode_page import PATIENCE_SECONDS, Page
 from tests.editors.vscode_session import Session, session
-from tests.editors.vscode_typing import BEGIN, run
 
 pytestmark = [
     pytest.mark.editor,
@@ -53,7 +55,7 @@ def shop(real_model: str, vsix: Path, tmp_path: Path) -> Iterator[Session]:
 
 @pytest.fixture
 def orders(real_model: str, vsix: Path, tmp_path: Path) -> Iterator[Session]:
-    with session(tmp_path, vsix, BEGIN, "orders.py") as at:
+    with session(tmp_path, vsix, ABOVE, "orders.py") as at:
         yield at
 
 
@@ -149,7 +151,8 @@ def _switched_off(shop: Session) -> None:
 
 
 def test_typing_fast(orders: Session) -> None:
-    report = run(orders, characters=100, per_second=12)
-    print(report.summary())
-    assert report.wrong == [] and report.stale == [] and report.errors == []
-    assert report.frames_with_suggestion > 0, "nothing was suggested, so nothing was checked"
+    result = type_into(orders, make_plan(100, per_second=12, indents=True), "the default model")
+    print(*table([result]), sep="\n")
+    # Some ghost text must have been painted, else nothing was checked.
+    assert result.faults() == []
+    assert len(result.milliseconds) == 100

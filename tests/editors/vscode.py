@@ -59,6 +59,12 @@ def missing() -> str:
     return ""
 
 
+def version() -> str:
+    """As ``1.100.3``."""
+    manifest = Path(SERVER).parents[1] / "package.json"
+    return str(json.loads(manifest.read_text(encoding="utf-8"))["version"])
+
+
 class VSCode:
     """VS Code's server with data, extensions and settings of its own below ``home``.
 
@@ -131,6 +137,12 @@ class VSCode:
                 time.sleep(0.2)
 
     @property
+    def pid(self) -> int:
+        """The process that leads all that the server started."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         """Whether the server has not ended."""
         return self._process is not None and self._process.poll() is None
@@ -155,9 +167,10 @@ class VSCode:
 
     def close(self) -> None:
         """End the server and everything it started."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+        process, self._process = self._process, None
+        if process is not None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def _command(self) -> list[str]:
         assert NODE is not None

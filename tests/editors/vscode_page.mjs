@@ -17,12 +17,13 @@ const commands = {
       await page.keyboard.press(key);
     }
   },
-  // Keys at a pace: one that is late does not delay those behind it.
-  type: async ({ keys, perSecond }) => {
-    const began = performance.now();
+  // Keys with seconds to wait behind each: one that is late does not delay those behind it.
+  type: async ({ keys, waits }) => {
+    let due = performance.now();
     for (const [index, key] of keys.entries()) {
-      await sleep(Math.max(0, began + (1000 * index) / perSecond - performance.now()));
+      await sleep(Math.max(0, due - performance.now()));
       await (key.length > 1 ? page.keyboard.press(key) : page.keyboard.type(key));
+      due += 1000 * waits[index];
     }
   },
   evaluate: ({ script, value }) => page.evaluate(`(${script})(${JSON.stringify(value ?? null)})`),

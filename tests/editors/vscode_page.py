@@ -67,9 +67,11 @@ class Page:
         """Keys as Playwright names them: "Control+Home", "Tab", "a"."""
         self._do("press", keys=keys)
 
-    def type(self, keys: str | Sequence[str], per_second: float = 30) -> None:
-        """Characters, or names of keys, at a pace."""
-        self._do("type", keys=list(keys), perSecond=per_second)
+    def type(
+        self, keys: str | Sequence[str], per_second: float = 30, waits: Sequence[float] | None = None
+    ) -> None:
+        """Characters, or names of keys, at a pace or with ``waits`` in seconds behind each."""
+        self._do("type", keys=list(keys), waits=list(waits or [1 / per_second] * len(keys)))
 
     def click(self, selector: str) -> None:
         """Press the mouse on an element."""
@@ -79,7 +81,7 @@ class Page:
         """Run a command of the palette by its whole title."""
         self.press("F1")
         self.until("() => document.querySelector('.quick-input-widget .quick-input-box input:focus')")
-        self._do("type", keys=list(title), perSecond=200)
+        self.type(title, per_second=200)
         row = ".quick-input-list .monaco-list-row.focused"
         self.until(f"title => document.querySelector('{row}')?.ariaLabel?.startsWith(title)", title)
         self.press("Enter")
@@ -103,11 +105,12 @@ class Page:
         """Wait until the document, all of which must be visible, is ``text``."""
         self.until(f"text => {TEXT} === text", text)
 
-    def until_ghost(self) -> Shown:
+    def until_ghost(self, seconds: float = PATIENCE_SECONDS) -> Shown:
         """Wait for a suggestion; what is shown with it."""
         self.until(
             "() => { const s = window.draftline.look(); "
-            "return s.below.length > 0 || s.lines.some(l => l.text !== l.drawn); }"
+            "return s.below.length > 0 || s.lines.some(l => l.text !== l.drawn); }",
+            seconds=seconds,
         )
         return self.look()
 

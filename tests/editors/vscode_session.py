@@ -6,7 +6,7 @@ import contextlib
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,8 +43,20 @@ def package() -> Path:
 
 
 @contextlib.contextmanager
-def session(home: Path, vsix: Path, text: str, name: str = "shop.py") -> Iterator[Session]:
-    """Install ``vsix`` into a new VS Code and open a file with ``text``, in a folder below ``home``."""
+def session(
+    home: Path,
+    vsix: Path,
+    text: str,
+    name: str = "shop.py",
+    server: Sequence[str] = (sys.executable, "-m", "lsp_server"),
+    **env: str,
+) -> Iterator[Session]:
+    """Install ``vsix`` into a new VS Code and open a file with ``text``, in a folder below ``home``.
+
+    Args:
+        server: the program that the extension starts.
+        env: variables for VS Code's server and what it starts.
+    """
     workspace = home / "workspace"
     workspace.mkdir(parents=True)
     file = workspace / name
@@ -52,10 +64,10 @@ def session(home: Path, vsix: Path, text: str, name: str = "shop.py") -> Iterato
     answers = home / "answers.jsonl"
     program = home / "draftline"
     recorded = [sys.executable, str(ROOT / "tests" / "editors" / "recorded_server.py"), str(answers)]
-    command = [*recorded, sys.executable, "-m", "lsp_server"]
+    command = [*recorded, *server]
     program.write_text(f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {shlex.join(command)} "$@"\n')
     program.chmod(0o755)
-    code = VSCode(home, user=USER, machine={"draftline.path": str(program)})
+    code = VSCode(home, user=USER, machine={"draftline.path": str(program)}, **env)
     with contextlib.ExitStack() as stack:
         code.install(vsix)
         stack.callback(code.close)

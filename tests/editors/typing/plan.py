@@ -5,56 +5,79 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass
 
-# The file as it is before, and what is typed at its end.
-ABOVE = '''"""Prices of a shop."""
+# The file as it is before, without the line end behind it, and what is typed at its end.
+ABOVE = '''"""Orders of a small shop."""
 
-TAX = 0.19
-
-
-def total(prices):
-    result = 0
-    for price in prices:
-        result = result + price
-    return result
+from dataclasses import dataclass, field
 
 
-'''
-
-TYPED = """def mean(prices):
-    if not prices:
-        return 0
-    return total(prices) / len(prices)
+@dataclass
+class Order:
+    customer: str
+    prices: list = field(default_factory=list)
 
 
-def with_tax(prices):
-    return [price * (1 + TAX) for price in prices]
+def report(orders):
+    """Lines of text about the orders, the dearest ones first."""'''
 
-
-def highest(prices):
-    best = prices[0]
-    for price in prices[1:]:
-        if price > best:
-            best = price
-    return best
-
-
-print(mean([3, 4, 5]), highest(with_tax([1, 2])))
-"""
+# All lines are indented alike, so that editors which indent by themselves come to the same text.
+TYPED = """
+    totals = {}
+    for_all = [sum(order.prices) for order in orders]
+    names = [order.customer for order in orders]
+    for_all.sort(reverse=True)
+    totals.update(zip(names, for_all))
+    dearest = max(totals, key=totals.get)
+    lines = ["customer: " + name for name in names]
+    lines.append("dearest: " + dearest + " pays " + str(totals[dearest]))
+    lines.append("sum: " + str(sum(for_all)))
+    return lines"""
+INDENT = "    "
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Characters to type at the end of ``above``, with the seconds to wait in front of each."""
+    """Keys to press at the end of ``above``.
+
+    Attributes:
+        keys: a character each; a line end is the Enter key.
+        states: what is typed after each key.
+        waits: seconds to wait behind each key.
+        per_second: keys, on average.
+    """
 
     above: str
-    typed: str
+    keys: tuple[str, ...]
+    states: tuple[str, ...]
     waits: tuple[float, ...]
+    per_second: float
+
+    @property
+    def typed(self) -> str:
+        """All of it."""
+        return self.states[-1]
 
 
-def make_plan(characters: int, per_second: float, seed: int = 0) -> Plan:
-    """A plan with uneven pauses, as hands make them: from a half to one and a half of the mean."""
-    if not 0 < characters <= len(TYPED):
-        raise ValueError(f"between 1 and {len(TYPED)} characters can be typed, not {characters}")
+def make_plan(keys: int, per_second: float, seed: int = 0, *, indents: bool = False) -> Plan:
+    """A plan with uneven pauses, as hands make them: from a half to one and a half of the mean.
+
+    Args:
+        indents: the editor itself indents a new line as the one above, so that is not typed.
+    """
+    pieces: list[str] = []
+    rest = TYPED
+    while rest:
+        piece = f"\n{INDENT}" if indents and rest[0] == "\n" else rest[0]
+        assert rest.startswith(piece), "a line is not indented as the others"
+        pieces.append(piece)
+        rest = rest.removeprefix(piece)
+    if not 0 < keys <= len(pieces):
+        raise ValueError(f"between 1 and {len(pieces)} keys can be pressed, not {keys}")
     random_source = random.Random(seed)
-    waits = tuple(random_source.uniform(0.5, 1.5) / per_second for _ in range(characters))
-    return Plan(ABOVE, TYPED[:characters], waits)
+    return Plan(
+        ABOVE,
+        tuple(piece[0] for piece in pieces[:keys]),
+        tuple("".join(pieces[: count + 1]) for count in range(keys)),
+        tuple(random_source.uniform(0.5, 1.5) / per_second for _ in range(keys)),
+        per_second,
+    )
