@@ -90,23 +90,34 @@ def items_of(result: Any) -> list[dict[str, Any]]:
 def is_suggested(seen: Shown, known: Iterable[Suggested]) -> bool:
     """Whether the suggestion in ``seen`` is one that was made, for the text that ``seen`` shows.
 
-    The line with the suggestion in it must be the line that its acceptance leaves, and what is in the
-    document of it must be its beginning.
+    The lines with the suggestion in them must be those that its acceptance leaves, and what is in the
+    document of it must be its beginning: some of its lines, where it was typed along behind a line end, and
+    the begin of the next one.
     """
-    for item in known:
-        if item.line >= len(seen.drawn):
-            continue
-        first, *others = item.text.split("\n")
-        accepted = item.head + first
-        drawn, text = seen.drawn[item.line], seen.text[item.line]
-        if not drawn.startswith(accepted) or drawn[len(accepted) :].strip(CLOSERS):
-            continue
-        elsewhere = [n for n in range(len(seen.text)) if seen.text[n] != seen.drawn[n] and n != item.line]
-        typed = text.rstrip(CLOSERS)
-        along = len(typed) >= len(item.head.rstrip(CLOSERS)) and accepted.startswith(typed)
-        if along and not elsewhere and _is_below(seen.below, others):
-            return True
-    return False
+    changed = [n for n in range(len(seen.text)) if seen.text[n] != seen.drawn[n]]
+    # Where all that is left stands below, no line of the document tells which one it follows.
+    places = changed or range(len(seen.text))
+    return len(changed) < 2 and any(_is_in(seen, item, at) for item in known for at in places)
+
+
+def _is_in(seen: Shown, item: Suggested, at: int) -> bool:
+    """Whether ``seen`` shows in line ``at`` what is left of ``item``."""
+    first, *others = item.text.split("\n")
+    left = [item.head + first, *others]
+    done = at - item.line
+    if not 0 <= done < len(left) or at >= len(seen.drawn):
+        return False
+    if any(_bare(seen.text[item.line + n]) != _bare(left[n]) for n in range(done)):
+        return False
+    drawn, typed = seen.drawn[at], _bare(seen.text[at])
+    if not drawn.startswith(left[done]) or drawn[len(left[done]) :].strip(CLOSERS):
+        return False
+    along = left[done].startswith(typed) and (done > 0 or len(typed) >= len(_bare(item.head)))
+    return along and _is_below(seen.below, left[done + 1 :])
+
+
+def _bare(line: str) -> str:
+    return line.rstrip(CLOSERS)
 
 
 def _is_below(drawn: list[str], others: list[str]) -> bool:
