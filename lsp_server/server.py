@@ -16,7 +16,7 @@ from pygls.lsp.server import LanguageServer
 
 from inference import paths
 from inference.api import EngineState, EngineStatus
-from lsp_server import __version__, notebook_routes, protocol
+from lsp_server import __version__, configuration_routes, notebook_routes, protocol
 from lsp_server.completion.clients import ClientProfile, profile_for
 from lsp_server.completion.items import Result, build_result
 from lsp_server.completion.pipeline import Suggestion
@@ -36,15 +36,13 @@ from lsp_server.inline_edit.service import EditService
 from lsp_server.load_progress import LoadProgress
 from lsp_server.parent import until_gone
 from lsp_server.rpc import DraftlineProtocol
-from lsp_server.settings import SECTION, Settings, merge
+from lsp_server.settings import Settings, merge
 from lsp_server.statistics import Statistics
 from lsp_server.status import StatusReporter
 from lsp_server.workspace import WorkspaceFolders, path_of
 
 _log = logging.getLogger(__name__)
 
-# A client that does not answer workspace/configuration must not keep the model from loading.
-_CONFIGURATION_SECONDS = 3.0
 # Statistics that a crash may lose.
 _SAVE_SECONDS = 60.0
 
@@ -258,15 +256,13 @@ def create_server(base: Settings, engine_factory: EngineFactory = load_engine) -
     """A server with all routes; ``base`` are the settings where the client sends none."""
     server = DraftlineServer(base, engine_factory)
     server.feature(types.INITIALIZE)(_initialize)
-    server.feature(types.INITIALIZED)(_initialized)
     server.feature(types.SHUTDOWN)(_shutdown)
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(_did_open)
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE, types.SaveOptions(include_text=False))(_did_save)
     notebook_routes.register(server)
-    server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(_did_change_configuration)
-    server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(_did_change_folders)
+    configuration_routes.register(server)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(_inline_completion)
     server.feature(protocol.CURSOR)(_cursor)
     server.feature(protocol.STATISTICS)(_statistics)
@@ -282,17 +278,9 @@ def _initialize(ls: DraftlineServer, params: types.InitializeParams) -> None:
     ls.client = params.client_info or ls.client
     ls.protocol.trace = params.trace or types.TraceValue.Off
     ls.load_progress.enable(params.capabilities)
-    _set_roots(ls)
+    configuration_routes.set_roots(ls)
     if params.process_id is not None:
         ls.spawn(_exit_with(params.process_id))
-
-
-async def _initialized(ls: DraftlineServer, params: types.InitializedParams) -> None:
-    workspace = ls.client_capabilities.workspace
-    dynamic = workspace and workspace.did_change_configuration
-    if dynamic and dynamic.dynamic_registration:
-        ls.spawn(_register_configuration(ls))
-    ls.configure(ls.initial, await _configuration(ls))
 
 
 def _shutdown(ls: DraftlineServer, params: Any = None) -> None:
@@ -323,19 +311,6 @@ def _did_save(ls: DraftlineServer, params: types.DidSaveTextDocumentParams) -> N
     else:
         ls.learn(params.text_document.uri)
     ls.context.saved(params.text_document.uri)
-
-
-async def _did_change_configuration(ls: DraftlineServer, params: types.DidChangeConfigurationParams) -> None:
-    asked = await _configuration(ls)
-    ls.configure(ls.initial, params.settings if asked is None else asked)
-    ls.learn_all()
-
-
-async def _did_change_folders(ls: DraftlineServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
-    _set_roots(ls)
-    if (asked := await _configuration(ls)) is not None:
-        ls.configure(ls.initial, asked)
-    ls.learn_all()
 
 
 async def _inline_completion(ls: DraftlineServer, params: types.InlineCompletionParams) -> Result:
@@ -419,45 +394,6 @@ def _encoding(ls: DraftlineServer) -> PositionEncoding:
     if value == "utf-8":
         return "utf-8"
     return "utf-32" if value == "utf-32" else "utf-16"
-
-
-def _set_roots(ls: DraftlineServer) -> None:
-    uris = [folder.uri for folder in ls.workspace.folders.values()]
-    if not uris and ls.workspace.root_uri:
-        uris = [ls.workspace.root_uri]
-    ls.folders.set(uris)
-    ls.exclusions.set_roots(ls.folders.roots)
-    ls.context.set_roots(list(ls.folders.roots))
-
-
-async def _configuration(ls: DraftlineServer) -> object:
-    """The client's settings, None if it cannot be asked or does not answer. Where it has several folders,
-    those of each are asked for and kept too."""
-    workspace = ls.client_capabilities.workspace
-    if not (workspace and workspace.configuration):
-        return None
-    folders = ls.folders.uris if len(ls.folders.uris) > 1 else []
-    items = [types.ConfigurationItem(section=SECTION)]
-    items += [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in folders]
-    try:
-        request = ls.workspace_configuration_async(types.ConfigurationParams(items=items))
-        answer = await asyncio.wait_for(request, _CONFIGURATION_SECONDS)
-    except Exception as error:
-        _log.warning("the client did not tell its settings: %s", error or type(error).__name__)
-        return None
-    ls.folder_values = dict(zip(folders, list(answer)[1:], strict=False))
-    return answer[0] if answer else None
-
-
-async def _register_configuration(ls: DraftlineServer) -> None:
-    method = types.WORKSPACE_DID_CHANGE_CONFIGURATION
-    registration = types.Registration(
-        id="draftline-configuration", method=method, register_options={"section": SECTION}
-    )
-    try:
-        await ls.client_register_capability_async(types.RegistrationParams([registration]))
-    except Exception as error:
-        _log.info("the client does not announce changes of settings: %s", error)
 
 
 async def _exit_with(process_id: int) -> None:

@@ -36,12 +36,13 @@ def item_range(
         return ItemRange(begin, column)
     covered = 0
     remainder = insert
-    while covered < len(closing) and (at := second_closing(remainder, closing[covered:])) is not None:
-        mark = closing[covered:][: 3 if closing.startswith(LONG_QUOTES, covered) else 1]
-        if mark[0] in QUOTES and not _closes_string(remainder, mark):
+    while left := closing[covered:].lstrip():
+        at = second_closing(remainder, left)
+        mark = left[: 3 if left.startswith(LONG_QUOTES) else 1]
+        if at is None or (mark[0] in QUOTES and not _closes_string(remainder, mark)):
             break
         remainder = remainder[at + len(mark) :]
-        covered += len(mark)
+        covered = len(closing) - len(left) + len(mark)
     if not covered:
         return ItemRange(begin, column)
     return ItemRange(begin, column + len(rest) - len(rest.lstrip()) + covered)

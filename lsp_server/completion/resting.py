@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from concurrent.futures import Future
 
 from inference.api import Generation, GenerationResult
 from inference.errors import DraftlineError
 from lsp_server.completion.asking import Asking
 from lsp_server.completion.reasons import NoSuggestion
-from lsp_server.completion.running import Place
+from lsp_server.completion.running import Place, was_stopped
 
 
 class Resting:
@@ -34,21 +33,25 @@ class Resting:
             return
         self.leave()
         try:
-            self._generation = self._asking.read(place)
+            generation = self._asking.read(place)
         except (NoSuggestion, DraftlineError):
             return
-        self._place = place
+        self._place, self._generation = place, generation
         loop = asyncio.get_running_loop()
 
-        def ended(future: Future[GenerationResult]) -> None:
+        def ended(_: object) -> None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(self._ended, future)
+                loop.call_soon_threadsafe(self._ended, generation)
 
-        self._generation.future.add_done_callback(ended)
+        generation.future.add_done_callback(ended)
 
-    def _ended(self, future: Future[GenerationResult]) -> None:
-        if not future.cancelled() and future.exception() is None:
-            self._on_read(future.result())
+    def _ended(self, generation: Generation) -> None:
+        failed = generation.future.cancelled() or generation.future.exception() is not None
+        result = None if failed else generation.future.result()
+        if result is not None:
+            self._on_read(result)
+        if generation is self._generation and (result is None or was_stopped(result)):
+            self._generation = self._place = None  # not read to its end: worth another try
 
     def leave(self) -> None:
         """Stop reading; what was read is kept."""

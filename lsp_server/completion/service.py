@@ -14,15 +14,14 @@ from lsp_server.completion.asking import Asking
 from lsp_server.completion.candidates import is_new, sampled
 from lsp_server.completion.debounce import Debounce
 from lsp_server.completion.edits import edit_of, is_key
-from lsp_server.completion.options import CompletionOptions, Selected
-from lsp_server.completion.pipeline import Suggestion
-from lsp_server.completion.popup import selected_entry, with_entry
+from lsp_server.completion.known import Known
+from lsp_server.completion.options import CompletionOptions
+from lsp_server.completion.popup import selected_entry
 from lsp_server.completion.prefetch import AFTER_ACCEPTANCE_SECONDS, Prefetch, after_acceptance
-from lsp_server.completion.ranges import ItemRange
 from lsp_server.completion.reasons import NoSuggestion, Reason
 from lsp_server.completion.resting import Resting
 from lsp_server.completion.running import Place, Running, was_stopped
-from lsp_server.completion.suggestions import Origin, Shown, SuggestionCache
+from lsp_server.completion.suggestions import Shown, SuggestionCache
 from lsp_server.completion.tickets import Superseded, Ticket
 from lsp_server.context.gather import ContextGatherer
 from lsp_server.documents.store import DocumentStore
@@ -52,6 +51,7 @@ class CompletionService:
         self._answered: dict[str, Place] = {}
         self.statistics = statistics or Statistics()
         self.suggestions = SuggestionCache()
+        self._known = Known(self.suggestions, self.asking.context_version)
         self.acceptance = Acceptance()
         self.debounce = Debounce()
         self.prefetch = Prefetch(self._start_prefetch)
@@ -102,7 +102,7 @@ class CompletionService:
         running = self._joinable(wanted)
         ticket = self._tickets[uri] = Ticket(arrived, first_line_ms if candidates == 1 else 0)
         try:
-            answer = None if running is not None and candidates > 1 else self._from_cache(wanted)
+            answer = None if running is not None and candidates > 1 else self._known.answer(wanted)
             if answer is None:
                 answer = await self._answer(ticket, wanted, running, debounce_ms)
             if candidates > 1:
@@ -136,7 +136,7 @@ class CompletionService:
             return
         cursor = snapshot.locate(position, self._store.encoding)
         at = Place(snapshot, cursor, options)
-        if snapshot.in_secret(cursor) or self._find(at) is not None:
+        if snapshot.in_secret(cursor) or self._known.find(at) is not None:
             return
         self._make_way("")
         if not self._running:
@@ -252,7 +252,7 @@ class CompletionService:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 left = None
-                if wanted.selected is None and self._remember_lines(running):
+                if wanted.selected is None and self._known.remember_lines(running):
                     answer = self._from_entry(running, wanted)
                     if answer is not None:
                         return answer
@@ -325,7 +325,7 @@ class CompletionService:
             # The client would show it where the cursor is now. It is kept for typing along.
             return Answer(None, Reason.STALE, superseded=True, result=answer.result)
         if wanted.selected is None:
-            found = self._find(wanted)
+            found = self._known.find(wanted)
             if found is not None:
                 self.suggestions.show(found[0])
             texts = (answer.suggestion.text, *(other.text for other in answer.others))
@@ -369,7 +369,7 @@ class CompletionService:
         wanted = self._store.version(uri) is not None and (mine or prefetched)
         half = running.entry
         if running.suggestion is not None and wanted:
-            self._remember(running, running.suggestion)
+            self._known.remember(running, running.suggestion)
         at = self._answered.get(uri)
         if mine and at is not None and half is not None and running.entry is not None:
             self._tell_growth(at, half, running.entry)
@@ -380,7 +380,7 @@ class CompletionService:
         """``half`` was answered at ``at``, unless the text is another by now; ``whole`` is the end of it."""
         uri, version = at.snapshot.uri, at.snapshot.version
         present = self._store.version(uri) == version and uri not in self._tickets
-        if present and len(whole.text) > len(half.text) and self._find(at) is not None:
+        if present and len(whole.text) > len(half.text) and self._known.find(at) is not None:
             self.on_grown(uri, version)
 
     def _joinable(self, wanted: Place) -> Running | None:
@@ -400,7 +400,7 @@ class CompletionService:
                 self._running[uri] = candidate
             candidate.keep()
             if candidate.entry is not None:  # its first lines were answered; there may be more by now
-                self._remember_lines(candidate)
+                self._known.remember_lines(candidate)
             return candidate
         self._stop(uri)
         return None
@@ -422,65 +422,15 @@ class CompletionService:
             if other != uri and not running.followed:
                 self._stop(other)
 
-    # -- suggestions that are known
-
-    def _from_cache(self, wanted: Place) -> Answer | None:
-        if wanted.selected is not None:
-            return self._beyond_entry(wanted, wanted.selected)
-        found = self._find(wanted)
-        if found is None:
-            return None
-        return made(wanted, placed(wanted, found[1], found[0]), None, found[0].origin)
-
-    def _beyond_entry(self, wanted: Place, selected: Selected) -> Answer | None:
-        """What is known behind the popup's entry: a popup that says the same changes nothing on screen."""
-        snapshot, cursor = with_entry(wanted.snapshot, wanted.cursor.line, selected)
-        found = self._find(Place(snapshot, cursor, wanted.options))
-        # The entry's range covers no bracket.
-        if found is None or found[0].replaces()[0]:
-            return None
-        range = ItemRange(selected.start, selected.end)
-        return made(wanted, Suggestion(selected.text + found[1], range), None, found[0].origin)
-
-    def _find(self, at: Place) -> tuple[Shown, str] | None:
-        return self.suggestions.find(
-            at.snapshot,
-            at.cursor,
-            replaces_rest=at.options.replaces_rest,
-            context=self.asking.context_version(at.snapshot.uri),
-        )
-
-    def _remember(self, running: Running, suggestion: Suggestion) -> None:
-        at, text = running.place, suggestion.text
-        snapshot, cursor = at.snapshot, at.cursor
-        if at.selected is not None:
-            # With the entry accepted: the popup may stay for some keys more.
-            snapshot, cursor = with_entry(snapshot, cursor.line, at.selected)
-            text = text[len(at.selected.text) :]
-        origin: Origin = "prefetch" if running.prefetch else "cache"
-        new = Shown(snapshot, cursor, text, origin, running.prepared.context)
-        if running.entry is not None:
-            new = self.suggestions.replace(running.entry, new)
-        else:
-            self.suggestions.add(new)
-        running.entry = new
-
-    def _remember_lines(self, running: Running) -> bool:
-        """Keep the lines that are certain; False if there are none yet."""
-        lines, known = running.partial(), running.entry
-        if lines is not None and (known is None or len(lines.text) > len(known.text)):
-            self._remember(running, lines)
-        return running.entry is not None
-
     def _after(self, at: Place) -> Place | None:
         """The place to prefetch for: after the acceptance of what is shown at ``at``."""
         uri = at.snapshot.uri
         current = self._answered.get(uri) is at and self._store.version(uri) == at.snapshot.version
-        found = self._find(at) if current else None
+        found = self._known.find(at) if current else None
         return found and self._unless_known(after_acceptance(at, placed(at, found[1], found[0])))
 
     def _unless_known(self, at: Place) -> Place | None:
         # The document may have been edited or closed since.
         old = self._store.version(at.snapshot.uri) != at.snapshot.version
         busy = self._tickets or self._running
-        return None if old or busy or self._find(at) is not None else at
+        return None if old or busy or self._known.find(at) is not None else at

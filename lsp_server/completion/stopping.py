@@ -38,9 +38,12 @@ def stop_rules(
     scoped = "scope" not in options.filters_off
     marks = marks_of(snapshot.language_id)
     above = snapshot.lines[max(0, cursor.line - _LINES_ABOVE) : cursor.line]
+    within = open_mark_behind(above, place.head, marks)
+    suffix = _suffix(snapshot, cursor, options)
     return StopRules(
         token_ids=stop_ids,
-        suffix=_suffix(snapshot, cursor, options),
+        strings=_closing_quotes(within, suffix),
+        suffix=suffix,
         single_line=shape.single_line,
         finish_line=shape.finish_line,
         max_lines=None if "max-lines" in options.filters_off else options.max_lines or None,
@@ -48,8 +51,15 @@ def stop_rules(
         first_line_scope=scoped and not place.head.strip(),
         below=below_cursor(snapshot, cursor, options.filters_off),
         text_marks=marks if scoped else (),
-        open_text=open_mark_behind(above, place.head, marks) if scoped else "",
+        open_text=within if scoped else "",
     )
+
+
+def _closing_quotes(within: str, suffix: str) -> tuple[str, ...]:
+    """Quotes of strings of several lines that stand behind the cursor. The model, which may not be shown them
+    (context/auto_closed.py), closes the string itself and goes on with what stands below."""
+    closes = len(within) > 1 and suffix.lstrip(" \t").startswith(within)
+    return (within,) if closes else ()
 
 
 def _suffix(snapshot: Snapshot, cursor: Point, options: CompletionOptions) -> str:

@@ -173,8 +173,10 @@ def names_secret(uri: str) -> bool:
 def workspace_root(path: Path) -> Path:
     """Root of a file in no workspace folder: the nearest folder above it that holds an ignore file or a
     repository, else its own folder."""
-    folders = Path(os.path.abspath(path)).parents
+    absolute = Path(os.path.abspath(path))
+    folders = absolute.parents or [absolute]
     for folder in folders:
-        if (folder / IGNORE_FILE).exists() or (folder / ".git").exists():
+        # Not Path.exists: it raises for a name that is too long, or in a folder that must not be looked into.
+        if any(os.path.exists(folder / name) for name in (IGNORE_FILE, ".git")):
             return folder
     return folders[0]

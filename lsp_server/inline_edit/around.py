@@ -61,14 +61,12 @@ class Around:
         self.own = frozenset(line.strip() for line in selection.lines if wordy(line))
         filled = [line for line in selection.lines if line.strip()]
         self.first = filled[0].strip()
+        columns = line_columns(filled[0])
         self.fewest = min(map(line_columns, filled))
         # Its first line is indented as little as any other.
-        self.flush = line_columns(filled[0]) == self.fewest
-        start = next(
-            number for number in range(selection.first, selection.stop) if snapshot.line(number).strip()
-        )
+        self.flush = columns == self.fewest
         self.heads: list[Head] = []
-        for number in heads_above(snapshot, start):
+        for number in heads_above(snapshot, selection.start):
             line = snapshot.line(number)
             if line.strip()[0] in CLOSERS:
                 # The end of a signature of several lines, which begins above.
@@ -83,8 +81,11 @@ class Around:
         ]
         self._imports = frozenset(_imports(selection)) - self.own
         stop = min(len(snapshot.lines), selection.stop + _BELOW)
+        # With the side of the selection's first line that each begins on.
         self.below = [
-            text for number in range(selection.stop, stop) if (text := snapshot.line(number).strip())
+            (text, side(line_columns(line), columns))
+            for line in map(snapshot.line, range(selection.stop, stop))
+            if (text := line.strip())
         ]
 
     def find(self, text: str, last: int | None) -> int | None:
@@ -146,6 +147,11 @@ def says_about(line: str) -> bool:
 def wordy(line: str) -> bool:
     """Whether a line has a letter or digit."""
     return any(map(str.isalnum, line))
+
+
+def side(columns: int, of: int) -> int:
+    """1 if a line is indented further than another, -1 if less, 0 if as far."""
+    return (columns > of) - (columns < of)
 
 
 def words(line: str) -> set[str]:

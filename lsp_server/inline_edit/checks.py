@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from lsp_server.documents.syntax import parser_for
+from lsp_server.documents.syntax import MAX_CHARS, parser_for
 from lsp_server.documents.text import Snapshot
 from lsp_server.inline_edit.reasons import Flag
 
@@ -20,7 +20,6 @@ _ASKS_FOR_LESS = re.compile(
 _MOST = 0.6
 _FEW_LINES = 4
 _REPEATS = 4
-_MAX_PARSED = 1_000_000  # characters
 
 
 def flags_of(
@@ -77,7 +76,7 @@ def repeats(old: Sequence[str], new: Sequence[str]) -> bool:
 def breaks_syntax(snapshot: Snapshot, edited: str) -> bool:
     """Whether the document parsed and would not any more. False for languages without a grammar."""
     parser = parser_for(snapshot.language_id)
-    if parser is None or len(edited) > _MAX_PARSED:
+    if parser is None or len(edited) > MAX_CHARS:
         return False
     before = snapshot.lf(0, len(snapshot.lines))
     if parser.parse(before.encode("utf-8", "replace")).root_node.has_error:

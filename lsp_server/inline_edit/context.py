@@ -9,11 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inference.lines import line_columns
 from lsp_server.context.secrets import redact
 from lsp_server.documents.text import Snapshot
 from lsp_server.inline_edit.selection import Selection
 
-IMPORT = re.compile(r"(?:import|from|use|using|#\s*include|require|package|const \w+ = require)\b")
+IMPORT = re.compile(
+    r"(?:import|from\s+[\w.]+\s+c?import|use|using|#\s*include|require|package|const \w+ = require)\b"
+)
 MAX_IMPORTS, MAX_HEADS, MAX_DIAGNOSTICS = 24, 6, 12
 # Lines looked at for imports, and above the selection for the heads of blocks.
 _TOP_LINES, _ABOVE_LINES = 400, 2000
@@ -48,7 +51,7 @@ def context_of(selection: Selection, diagnostics: Sequence[Diagnostic] = ()) -> 
     return EditContext(
         imports=tuple(_imports(snapshot, selection.first)),
         heads=tuple(
-            snapshot.line(number)[:MAX_LINE] for number in heads_above(snapshot, selection.first)[-MAX_HEADS:]
+            snapshot.line(number)[:MAX_LINE] for number in heads_above(snapshot, selection.start)[-MAX_HEADS:]
         ),
         problems=tuple(
             f"line {max(diagnostic.line - selection.first, 0) + 1}: {_words_of(diagnostic)}"
@@ -76,18 +79,13 @@ def _imports(snapshot: Snapshot, stop: int) -> list[str]:
 
 def heads_above(snapshot: Snapshot, line: int) -> list[int]:
     """Numbers of the lines above that are indented less and less, in order: what ``line`` stands in."""
-    indent = _columns(snapshot.line(line))
+    indent = line_columns(snapshot.line(line))
     heads: list[int] = []
     for number in range(line - 1, max(line - 1 - _ABOVE_LINES, -1), -1):
         if indent == 0:
             break
         text = snapshot.line(number)
-        if text.strip() and _columns(text) < indent and any(map(str.isalnum, text)):
-            indent = _columns(text)
+        if text.strip() and line_columns(text) < indent and any(map(str.isalnum, text)):
+            indent = line_columns(text)
             heads.append(number)
     return heads[::-1]
-
-
-def _columns(line: str) -> int:
-    blanks = line[: len(line) - len(line.lstrip())]
-    return len(blanks.expandtabs(4))

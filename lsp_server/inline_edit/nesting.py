@@ -28,8 +28,7 @@ def defines_again(selection: Selection, lines: Sequence[str], edited: str) -> bo
         edited: the whole document afterwards, with ``\\n`` as line ends.
     """
     snapshot, old = selection.snapshot, selection.lines
-    start = next(number for number in range(selection.first, selection.stop) if snapshot.line(number).strip())
-    heads = [snapshot.line(number) for number in heads_above(snapshot, start)]
+    heads = [snapshot.line(number) for number in heads_above(snapshot, selection.start)]
     known = set(old)
     added = [line for line in lines if line not in known]
     names = set().union(*map(words, heads))

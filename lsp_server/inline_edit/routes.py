@@ -115,7 +115,9 @@ class _Routes:
         }
         # Some clients send all problems of the document, and the edit can mend those of its lines alone.
         told = wire.request_of(data, needs_instruction=False).diagnostics
-        mendable = any(problem.within(range.start.line, range.end.line + 1) for problem in told)
+        # What ends at the very start of a line does not contain that line, as in a selection.
+        stop = range.end.line + bool(range.end.character)
+        mendable = any(problem.within(range.start.line, stop) for problem in told)
         lazily = self._resolves()
         actions = []
         for ready in ACTIONS:

@@ -56,6 +56,11 @@ class Selection:
         """Without line ends."""
         return tuple(self.snapshot.line(number) for number in range(self.first, self.stop))
 
+    @property
+    def start(self) -> int:
+        """The first line that is not blank: what it stands in is what the selection stands in."""
+        return next(number for number, line in enumerate(self.lines, self.first) if line.strip())
+
     def keeps_outside(self, lines: list[str] | tuple[str, ...]) -> bool:
         """Whether ``lines`` in place of the selected ones leave the text around the selection alone."""
         if not lines:

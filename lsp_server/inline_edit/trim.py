@@ -12,7 +12,16 @@ from dataclasses import dataclass
 
 from inference.lines import line_columns
 from inference.stops import CLOSERS
-from lsp_server.inline_edit.around import Around, Head, is_import, opens_imports, says_about, words, wordy
+from lsp_server.inline_edit.around import (
+    Around,
+    Head,
+    is_import,
+    opens_imports,
+    says_about,
+    side,
+    words,
+    wordy,
+)
 from lsp_server.inline_edit.selection import Selection
 
 _ASKS_FOR_IMPORTS = re.compile(r"\b(?:import\w*|include|require)\b", re.IGNORECASE)
@@ -196,7 +205,7 @@ class _Tail:
         self.beyond = False
         # Lines that are indented no further than this stand outside of what holds the selection.
         self._limit = -1
-        columns = line_columns(first)
+        self._first = columns = line_columns(first)
         if head is None:
             self._limit = columns - 1 if around.flush else -1
         elif columns > head[1] and around.fewest > head[0].columns:
@@ -217,15 +226,15 @@ class _Tail:
         outside = line_columns(line) <= self._limit
         if self._outside or outside:
             return self._push_outside(line, text, outside)
-        if self._at and not self._follows(text):
+        if self._at and not self._follows(line, text):
             return [*self._release(), *self.push(line)]
-        if not self._follows(text) or not (self._at or wordy(text)):
+        if not self._follows(line, text) or not (self._at or wordy(text)):
             return [*self._release(), line]
         self._hold(line)
         return []
 
     def _push_outside(self, line: str, text: str, outside: bool) -> list[str]:
-        place = next((at for at in range(self._at, len(self._below)) if self._below[at] == text), None)
+        place = next((at for at in range(self._at, len(self._below)) if self._below[at][0] == text), None)
         closes = text[0] in CLOSERS and not wordy(text)
         if place is not None and (self._sure or place == self._at):
             self._at = place
@@ -244,8 +253,10 @@ class _Tail:
         repeats = self._outside or self._wordy >= (1 if self._sure else 2)
         return [] if repeats else self._release()
 
-    def _follows(self, text: str) -> bool:
-        return self._below[self._at : self._at + 1] == [text] and text not in self._around.own
+    def _follows(self, line: str, text: str) -> bool:
+        # In a deeper block than below, the same words mean something else.
+        here = text, side(line_columns(line), self._first)
+        return self._below[self._at : self._at + 1] == [here] and text not in self._around.own
 
     def _hold(self, line: str) -> None:
         self._held.append(line)

@@ -57,18 +57,20 @@ async def test_a_client_that_does_not_apply_is_quoted(start: Any) -> None:
 async def test_problems_elsewhere_are_no_reason_to_offer_to_fix_them(start: Any) -> None:
     client = await session(start, answer=ANSWER)
 
-    async def titles(first: int, last: int) -> list[str]:
+    async def titles(first: int, last: int, end: dict[str, int]) -> list[str]:
         problem = {"range": {"start": place(first, 0), "end": place(last, 3)}, "message": "slow"}
         params = {
             "textDocument": {"uri": URI},
-            "range": {"start": place(2, 0), "end": place(3, 9)},
+            "range": {"start": place(2, 0), "end": end},
             "context": {"diagnostics": [problem]},
         }
         return [action["title"] for action in await client.request("textDocument/codeAction", params)]
 
     fix = "Draftline: Fix the problems here"
-    assert fix in await titles(0, 2)
-    assert fix not in await titles(0, 1) and fix not in await titles(999, 999)
+    end = place(3, 9)
+    assert fix in await titles(0, 2, end) and fix in await titles(3, 3, end)
+    assert fix not in await titles(0, 1, end) and fix not in await titles(999, 999, end)
+    assert fix not in await titles(3, 3, place(3, 0)), "whole lines end at the start of the next one"
     with pytest.raises(RequestFailed) as failure:
         await client.request("draftline/inlineEdit", asked(diagnostics=[{"message": "no range"}]))
     assert failure.value.code == -32602

@@ -26,7 +26,7 @@ from tests.insertion import applier
 from tests.insertion.cases import HUGE_LINE, Case
 
 URI = "file:///work/file"
-CLOSERS = ")]}\"'`"
+CLOSERS = ")]}>\"'`"
 
 _converter = converters.get_converter()
 
@@ -258,7 +258,7 @@ def check(
         added = insert[len(popup[2]) :]
     else:
         assert start == at, "typed text would be replaced"
-        covered = text[at:end].lstrip(" \t\x0b\x0c\x1c\x85\u2028\u2029")
+        covered = "".join(text[at:end].split())
         assert all(char in CLOSERS for char in covered), "more than closing punctuation would be replaced"
         characters = iter(insert)
         assert all(char in characters for char in covered), "punctuation would be lost"

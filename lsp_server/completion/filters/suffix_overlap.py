@@ -26,11 +26,12 @@ def suffix_overlap(text: str, context: FilterContext) -> str | None:
     if not rest:
         return text
     if (rest[0] in _CLOSERS or rest[0] in QUOTES or rest[0] == ">") and CLOSING.fullmatch(rest):
-        cut = None if context.replaces_rest else second_closing(text, rest)
-        if cut is not None or rest[0] != ">":
-            return text if cut is None else text[:cut] or None
+        cut = second_closing(text, rest)
+        # Where a tag of several lines ends is not known by its first line.
+        if cut is not None or rest[0] != ">" or "\n" not in text:
+            return text if cut is None or context.replaces_rest else text[:cut] or None
     first, newline, _ = text.partition("\n")
-    if newline and CLOSING.fullmatch(rest) and first.rstrip().endswith(rest):
+    if newline and rest[0] != ">" and CLOSING.fullmatch(rest) and first.rstrip().endswith(rest):
         # ":" or ";" stands behind the cursor: what follows it here would follow it a second time.
         return first.rstrip()[: -len(rest)] or None
     trimmed = text.rstrip()

@@ -44,3 +44,8 @@ def test_those_that_touch_the_selection(
 def test_a_position_that_is_no_number_is_the_client_s_fault() -> None:
     with pytest.raises(JsonRpcInvalidParams):
         request_of(asked({"start": {"line": "2", "character": 0}}))
+
+
+def test_what_a_selection_stands_in_whose_first_line_is_blank() -> None:
+    selection = Selection.of(Snapshot.of("def f():\n    a\n\n    b\n"), Point(2, 0), Point(4, 0))
+    assert context_of(selection).heads == ("def f():",)

@@ -120,6 +120,11 @@ def test_workspace_root(tmp_path: Path) -> None:
     assert workspace_root(deep / "x.py") == tmp_path
 
 
+def test_a_file_that_cannot_be_looked_for_is_not_excluded(tmp_path: Path) -> None:
+    assert not Exclusions().excludes(tmp_path / ("a" * 300) / "x.py")
+    assert not Exclusions().excludes(Path(tmp_path.anchor))
+
+
 @pytest.mark.parametrize(
     ("patterns", "path", "expected"),
     [

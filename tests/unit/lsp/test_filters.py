@@ -126,6 +126,8 @@ def test_a_case_expects_text_or_nothing() -> None:
         ("abc) + 1", "))", True, ItemRange(4, 5)),
         ("abc))", "))", True, ItemRange(4, 6)),
         ("abc)", " )", True, ItemRange(4, 6)),
+        ('abc" )', '" );', True, ItemRange(4, 7)),
+        ('abc"', '" )', True, ItemRange(4, 5)),
         ("f(abc)", ")", True, ItemRange(4, 4)),
         ("abc)", ") and more", True, ItemRange(4, 4)),
         ('abc"', '"', True, ItemRange(4, 5)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from inference.api import FinishReason
 from lsp_server.completion.reasons import Reason
 from lsp_server.documents.text import Point
@@ -65,3 +67,22 @@ async def test_a_closed_document_is_not_read_on() -> None:
     _rest(editor, 0, 4)
     editor.service.closed(URI)
     assert editor.engine.generations[0].stop is FinishReason.CANCELLED
+
+
+async def test_a_place_that_was_not_read_to_its_end_is_read_again() -> None:
+    editor = Editor(TEXT, "first")
+    _rest(editor, 0, 4)
+    editor.engine.generations[0].cancel()  # as the engine does when somebody waits for another document
+    await _end_of(editor, 0)
+    _rest(editor, 0, 4)
+    assert len(editor.engine.requests) == 2
+    editor.pace.allow(1)
+    await _end_of(editor, 1)
+    _rest(editor, 0, 4)
+    assert len(editor.engine.requests) == 2, "it was read"
+
+
+async def _end_of(editor: Editor, number: int) -> None:
+    while not editor.engine.generations[number].future.done():
+        await asyncio.sleep(0.001)
+    await editor.settle()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inference.api import StopRules
+from inference.api import FinishReason, StopRules
+from inference.stops import StopChecker
 from lsp_server.completion.filter_context import filter_context
 from lsp_server.completion.options import CompletionOptions
 from lsp_server.completion.shape import shape
@@ -50,6 +51,17 @@ def test_the_string_that_the_cursor_stands_in() -> None:
     off = CompletionOptions(filters_off=frozenset({"scope"}))
     assert rules_at(snapshot, Point(2, 0), off).open_text == ""
     assert rules_at(Snapshot.of(text, language_id="c"), Point(2, 0), CompletionOptions()).open_text == ""
+
+
+def test_quotes_that_close_the_string_behind_the_cursor_end_the_text() -> None:
+    snapshot = Snapshot.of('def f():\n    """"""\n    return 1\n', language_id="python")
+    rules = rules_at(snapshot, Point(1, 7), CompletionOptions())
+    checker = StopChecker(rules)
+    assert checker.push('Say "a".\n\n    More.\n    """\n    return 1') is FinishReason.STOP_STRING
+    assert checker.text == 'Say "a".\n\n    More.\n    '
+    assert rules_at(snapshot, Point(1, 4), CompletionOptions()).strings == (), "they open one"
+    off = CompletionOptions(filters_off=frozenset({"suffix"}))
+    assert rules_at(snapshot, Point(1, 7), off).strings == ()
 
 
 def test_the_string_is_found_in_a_long_document_wherever_strings_stand_in_it() -> None:
