@@ -290,7 +290,7 @@ class Answer:
         forwards: decode passes, of "edit" only, as are ``decode_ms``, from the first token to the end, and
             ``first_hunk_ms``, from the request until the first changed lines were certain.
         shown_behind: forwards from the one that ended the first line that differs to the one that showed a
-            change; None if nothing was shown before the end.
+            change, 0 if that is the same; None if nothing was shown before the end.
     """
 
     RECORD: ClassVar[str] = "answer"

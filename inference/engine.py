@@ -283,7 +283,7 @@ class Engine:
         import_torch()
         from inference.runtime import load_runtime
 
-        self._set_status(EngineStatus(EngineState.LOADING, "Loading the model.", 0.0))
+        self._progress("Loading the model.", 0.0)  # importing torch may have outlasted `close`
         self._runtime = load_runtime(self.config, self._progress)
 
     def _ready_words(self) -> str:

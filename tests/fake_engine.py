@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from pathlib import Path
 
 from inference.api import (
     Chunk,
@@ -133,6 +134,7 @@ class FakeEngine:
     """Answers every request with ``answer`` (a text, or a function of the prompt as text).
 
     With a ``pace`` it writes what the test allows it to write; otherwise a character each ``step_seconds``.
+    It loads for ``load_seconds``, and until there is a file ``load_until``.
     """
 
     def __init__(
@@ -147,6 +149,7 @@ class FakeEngine:
         context: int = 4096,
         fail: bool = False,
         pace: Pace | None = None,
+        load_until: Path | None = None,
     ) -> None:
         self.config = config or EngineConfig()
         self.codec = codec or FakeCodec()
@@ -159,6 +162,7 @@ class FakeEngine:
         self._context = context
         self._fail = fail
         self._pace = pace
+        self._load_until = load_until
         self._on_status = on_status or (lambda status: None)
         self._status = EngineStatus(EngineState.STARTING)
         self._closed = threading.Event()
@@ -178,7 +182,7 @@ class FakeEngine:
         return self._context
 
     def start(self) -> None:
-        if self._load_seconds:
+        if self._load_seconds or self._load_until:
             threading.Thread(target=self._load, daemon=True).start()
         else:
             self._load()
@@ -211,6 +215,10 @@ class FakeEngine:
         for step in range(steps if self._load_seconds else 0):
             self._report(EngineStatus(EngineState.LOADING, "Reading the weights", step / steps))
             time.sleep(self._load_seconds / steps)
+        if self._load_until is not None:
+            self._report(EngineStatus(EngineState.LOADING, "Reading the weights"))
+            while not self._load_until.exists() and not self._closed.is_set():
+                time.sleep(0.02)
         if self._fail:
             error = ModelNotFetched(
                 f"{self.config.model} is not on this disk.", "Run `draftline model fetch`."
@@ -266,6 +274,7 @@ def engine_from_environment(
     # A library that prints must not get between the messages.
     print("noise on stdout", flush=True)
     os.write(1, b"noise on file descriptor 1\n")
+    load_until = os.environ.get("FAKE_LOAD_UNTIL")
     return FakeEngine(
         config,
         on_status,
@@ -273,4 +282,5 @@ def engine_from_environment(
         step_seconds=float(os.environ.get("FAKE_STEP_SECONDS", "0")),
         load_seconds=float(os.environ.get("FAKE_LOAD_SECONDS", "0")),
         fail=os.environ.get("FAKE_FAIL") == "1",
+        load_until=Path(load_until) if load_until else None,
     )

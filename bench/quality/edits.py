@@ -22,9 +22,9 @@ Reading = Literal["raw", "parsed"]
 RAW: Reading = "raw"
 PARSED: Reading = "parsed"
 
-# Of the peers' ways to decode (`Decoder.modes`): without drafts, and the fastest ones in
-# ``bench speculation --sets edit``.
-_FASTEST_FOR_EDITS = frozenset({"plain", "ngram-mod", "ngram-cache", "prompt-lookup"})
+# Of the peers' ways to decode (`Decoder.modes`): without drafts, and those to draft that
+# ``bench speculation --sets edit`` found fast. The other n-gram ways draft what "ngram-simple" does.
+_FAST_FOR_EDITS = frozenset({"plain", "ngram-simple", "ngram-mod", "ngram-cache", "prompt-lookup"})
 
 
 def variant_of(reading: str, mode: str) -> str:
@@ -46,9 +46,9 @@ def edit_candidates(
 
 
 def peer_candidates(decoder: Decoder, codec: TextCodec) -> list[Candidate[EditTask]]:
-    """A started peer with the same prompt, read as "raw" is: decoded its plain way, and those of its ways to
-    draft that are its fastest for edits."""
-    modes = [mode for mode in decoder.modes if mode in _FASTEST_FOR_EDITS] or list(decoder.modes[:1])
+    """A started peer with the same prompt, read as "raw" is: decoded its plain way, and in those of its ways
+    to draft that are fast for edits."""
+    modes = [mode for mode in decoder.modes if mode in _FAST_FOR_EDITS] or list(decoder.modes[:1])
     return [_peer_candidate(decoder, mode, codec) for mode in modes]
 
 

@@ -58,7 +58,8 @@ def _costs(ways: dict[Way, dict[str, Answer]]) -> Table:
         " read and compared with the code while it streams. Tokens of all answers per decode forward, and per"
         " second from the first token to the end; medians of the time to the first changed lines and to the"
         " end; nothing cached. Shown within 2 forwards: of the edits that show a change before their end,"
-        " those where it is there at most two forwards after the first line that differs was ended.",
+        " those where it is there with the forward that ends the first line that differs, or with the next"
+        " one.",
         (
             "system",
             "variant",

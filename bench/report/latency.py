@@ -30,7 +30,8 @@ class Figures:
         saved: characters from suggestions for each character typed.
         reused: of the model calls' prompt tokens.
         new_tokens: prompt tokens computed in a model call; later_tokens: in one that is not the first of its
-            item, where nothing can be known yet; tokens_per_key: of all model calls, for each key asked.
+            item, where nothing can be known yet; tokens_per_key: of all these calls, for each key asked.
+            What was computed for requests that got no answer is in neither.
         decoding: tokens per second after the first token.
         private_bytes, mapped_bytes: most over the items.
         cpu_seconds: for each key.

@@ -162,13 +162,14 @@ class SlotPool:
         return [] if self._parking is None else self._parking.slots
 
     def _second(self, own: list[KvSlot], capacity: int) -> KvSlot | None:
-        """Where to write if a document's best slot should stay: its oldest one, or a new one (None).
+        """Where to write if a document's best slot should stay: a new one (None), or its oldest other one.
 
-        The best one after all, if others would have to give way to a new one.
+        The best one after all, if there is no other one, and strangers would have to give way to a new one.
         """
-        if len(own) >= SLOTS_PER_DOCUMENT:
-            return min(own[:-1], key=lambda slot: slot.last_used)
-        return None if self.used + capacity * self._position_bytes <= self.budget else own[-1]
+        room = self.used + capacity * self._position_bytes <= self.budget
+        if room and len(own) < SLOTS_PER_DOCUMENT:
+            return None
+        return min(own[:-1], key=lambda slot: slot.last_used, default=own[-1])
 
     def _provide(self, target: KvSlot | None, donor: KvSlot | None, capacity: int) -> KvSlot:
         """``target`` (None: a new slot), on the device and with so many positions at least.

@@ -65,6 +65,7 @@ def fetch(entry: CatalogEntry, progress: Progress) -> Path:
         NoNetwork: no source could be reached; names the cause of each.
         ChecksumMismatch: the bytes that came were wrong.
         DiskFull: with what is needed and what is there.
+        HomeNotWritable: neither the hub's cache nor our own directory can be written.
     """
     with exclusive(entry.name, f"downloading {entry.name}", progress):
         paths.downloads_dir().mkdir(parents=True, exist_ok=True)

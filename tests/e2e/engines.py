@@ -43,8 +43,9 @@ class Engines:
 
     def end(self) -> None:
         for process in self.processes():
-            process.kill()
-            process.wait(10)
+            with contextlib.suppress(psutil.NoSuchProcess):  # it has ended by itself
+                process.kill()
+                process.wait(10)
 
 
 @contextlib.contextmanager

@@ -13,14 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.client import ROOT, Client
+from tests.e2e.client import ROOT, Client, place
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
-
-
-def position(line: int, character: int) -> dict[str, int]:
-    return {"line": line, "character": character}
-
 
 REAL_MODEL = "qwen2.5-coder-0.5b-instruct"
 URI = "file:///work/project/main.py"
@@ -67,10 +62,8 @@ async def test_a_place_where_the_cursor_rests_is_read_before_the_first_key(
     client.notify("$/setTrace", {"value": "messages"})
     client.open(URI, "".join(f"value_{number} = {number}\n" for number in range(40)))
     client.notify("draftline/cursor", {"textDocument": {"uri": "file:///nowhere"}, "position": {"line": 0}})
-    client.notify(
-        "draftline/cursor", {"textDocument": {"uri": "file:///nowhere"}, "position": position(0, 0)}
-    )
-    client.notify("draftline/cursor", {"textDocument": {"uri": URI}, "position": position(30, 10)})
+    client.notify("draftline/cursor", {"textDocument": {"uri": "file:///nowhere"}, "position": place(0, 0)})
+    client.notify("draftline/cursor", {"textDocument": {"uri": URI}, "position": place(30, 10)})
     while not (await client.request("draftline/statistics"))["counts"]["prefetches"]:
         await asyncio.sleep(0.01)
     await client.complete(URI, 30, 10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ _ROOT = str(Path(__file__).parents[2])
 if _ROOT not in sys.path:
     sys.path.insert(0, _ROOT)
 
-from tests.editors.neovim import ROOT, Neovim, Talk, binaries  # noqa: E402
+from tests.editors.neovim import ROOT, Neovim, Talk, binaries, lua_list, version  # noqa: E402
 from tests.editors.neovim_terminal import TerminalNeovim  # noqa: E402
 from tests.editors.vscode_session import package  # noqa: E402
 
@@ -26,21 +25,12 @@ FAKE = (sys.executable, str(ROOT / "tests" / "e2e" / "fake_server.py"), "lsp")
 SCRIPTED = (sys.executable, str(ROOT / "tests" / "editors" / "scripted_server.py"))
 
 
-def _lua_list(words: tuple[str, ...]) -> str:
-    return "{ " + ", ".join(f"[[{word}]]" for word in words) + " }"
-
-
-@pytest.fixture(params=_FOUND or [None], ids=lambda binary: _version(binary) if binary else "none")
+@pytest.fixture(params=_FOUND or [None], ids=lambda binary: version(binary) if binary else "none")
 def nvim_binary(request: pytest.FixtureRequest) -> str:
     """Each Neovim in turn."""
     if request.param is None:
         pytest.skip("there is no Neovim: put `nvim` on the PATH, or name it in DRAFTLINE_NVIM")
     return str(request.param)
-
-
-def _version(binary: str) -> str:
-    words = subprocess.run([binary, "--version"], capture_output=True, text=True).stdout.split()
-    return words[1] if len(words) > 1 else binary
 
 
 @pytest.fixture
@@ -64,7 +54,7 @@ def neovim(nvim_binary: str, tmp_path: Path) -> Iterator[StartNeovim]:
     ) -> Talk:
         file = tmp_path / name
         file.write_text(text, encoding="utf-8")
-        cmd = "" if server is None else f"cmd = {_lua_list(server)}, "
+        cmd = "" if server is None else f"cmd = {lua_list(server)}, "
         init = f"{before}\nrequire('draftline').setup({{ {cmd}{options} }})\n"
         kind = TerminalNeovim if screen else Neovim
         editor = kind(nvim_binary, tmp_path, init, (file,), env)

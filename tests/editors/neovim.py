@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,17 @@ def binaries() -> list[str]:
     if missing:
         raise FileNotFoundError(f"DRAFTLINE_NVIM names {', '.join(missing)}, which cannot be run")
     return [path for path in found if path is not None]
+
+
+def version(binary: str) -> str:
+    """As ``0.12.4``; the binary itself if it does not tell."""
+    words = subprocess.run([binary, "--version"], capture_output=True, text=True).stdout.split()
+    return words[1].removeprefix("v") if len(words) > 1 else binary
+
+
+def lua_list(words: Iterable[str]) -> str:
+    """A list of strings."""
+    return "{ " + ", ".join(f"[[{word}]]" for word in words) + " }"
 
 
 class Talk:

@@ -42,7 +42,7 @@ def built() -> None:
 def play(built: None, tmp_path: Path) -> Scenario:
     """Plays a scenario of test/host/index.ts; the result is "passed", or what went wrong."""
 
-    def run(scenario: str, *, found: bool = True, fetches: bool = False, **fake: str) -> str:
+    def run(scenario: str, *, found: bool = True, fetches: bool = False, gate: str = "", **fake: str) -> str:
         workspace = tmp_path / "workspace"
         workspace.mkdir()
         (workspace / "main.py").write_text(TEXT, encoding="utf-8")
@@ -53,7 +53,7 @@ def play(built: None, tmp_path: Path) -> Scenario:
             program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{ROOT}/tests/e2e/fake_server.py" "$@"\n')
         program.chmod(0o755)
         result = tmp_path / "result"
-        plan = {"scenario": scenario, "result": str(result), "program": str(program)}
+        plan = {"scenario": scenario, "result": str(result), "program": str(program), "gate": gate}
         (workspace / ".draftline-test.json").write_text(json.dumps(plan))
         env = {"DRAFTLINE_HOME": str(tmp_path / "home")}
         env |= {f"FAKE_{name.upper()}": value for name, value in fake.items()}
@@ -93,6 +93,11 @@ def test_first_lines_grow_to_the_whole_suggestion(play: Scenario) -> None:
     assert (
         play("grows", answer="x = one(s)\n    y = two(s)\n    z = three(s)", step_seconds="0.04") == "passed"
     )
+
+
+def test_what_was_asked_for_while_loading_comes_without_another_key(play: Scenario, tmp_path: Path) -> None:
+    gate = str(tmp_path / "loaded")
+    assert play("late", answer="compute(s)", load_until=gate, gate=gate) == "passed"
 
 
 def test_a_missing_server_is_told(play: Scenario) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import shlex
 import subprocess
 import sys
@@ -36,8 +37,9 @@ class Session:
     answers: Path
 
 
+@functools.cache
 def package() -> Path:
-    """Make the .vsix as a user would."""
+    """Make the .vsix as a user would, once in this process."""
     subprocess.run(["npm", "run", "--silent", "package"], cwd=EXTENSION, check=True, capture_output=True)
     return EXTENSION / "draftline.vsix"
 

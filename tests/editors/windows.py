@@ -19,7 +19,7 @@ import psutil
 
 from tests.editors import emacs, vscode
 from tests.editors.emacs import Emacs
-from tests.editors.neovim import ROOT, binaries
+from tests.editors.neovim import ROOT, binaries, lua_list
 from tests.editors.neovim_terminal import TerminalNeovim
 from tests.editors.real_weights import linked_home
 from tests.editors.terminal import TMUX
@@ -71,9 +71,11 @@ class Window(ABC):
             AssertionError: there is none within the time.
         """
         end = time.monotonic() + seconds
-        while (drawn := self._drawn(1.0)) is None:
+        patience = 1.0
+        while (drawn := self._drawn(patience)) is None:
             assert time.monotonic() < end, f"{self.name} shows no suggestion"
             self._again()
+            patience += 0.5  # asking again ends what is on its way, and a slow machine must get to its end
         assert drawn.startswith(LINE) and len(drawn) > len(LINE), f"{self.name} shows {drawn!r}"
         return drawn
 
@@ -88,8 +90,10 @@ class Window(ABC):
         """End the editor at once, as a crash does, and wait for the end of its server."""
         server = psutil.Process(self.server)
         self._kill()
-        psutil.wait_procs([server], 30)
-        assert not server.is_running(), f"the server of {self.name} outlives it"
+        end = time.monotonic() + 30
+        while not _ended(server):
+            assert time.monotonic() < end, f"the server of {self.name} outlives it"
+            time.sleep(0.02)
         self.close()
 
     @abstractmethod
@@ -126,7 +130,7 @@ class NeovimWindow(Window):
     def _open(self, directory: Path, env: Mapping[str, str]) -> None:
         file = directory / "main.py"
         file.touch()
-        command = "{ " + ", ".join(f"[[{word}]]" for word in (sys.executable, *COMMAND)) + " }"
+        command = lua_list((sys.executable, *COMMAND))
         # What is typed is all there shall be.
         init = f"vim.cmd('filetype indent off')\nrequire('draftline').setup({{ cmd = {command} }})\n"
         self._editor = TerminalNeovim(binaries()[0], directory, init, (file,), env)
@@ -152,7 +156,7 @@ class NeovimWindow(Window):
             ghost = self._editor.ghost(seconds=seconds)
         except AssertionError:
             return None
-        drawn = LINE + str(ghost).split("\n")[0]
+        drawn = (LINE + str(ghost).split("\n")[0]).rstrip()
         self._editor.terminal.until(lambda screen: drawn in screen.lines)
         return drawn
 
@@ -236,7 +240,14 @@ class VSCodeWindow(Window):
             return None
 
     def _kill(self) -> None:
-        self._session.code.close()
+        # All but the server and the program between, which are to see for themselves that the editor is gone.
+        server = psutil.Process(self.server)
+        spared = (server, server.parent())
+        editor = psutil.Process(self.pid)
+        for process in (editor, *editor.children(recursive=True)):
+            if process not in spared:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
 
     def close(self) -> None:
         self._stack.close()
@@ -254,6 +265,14 @@ def missing(kind: str) -> str:
     if TMUX is None:
         return "there is no tmux on the PATH"
     return "" if binaries() else "there is no Neovim: put `nvim` on the PATH, or name it in DRAFTLINE_NVIM"
+
+
+def _ended(process: psutil.Process) -> bool:
+    """Whether a process is gone, or only waits for somebody to ask for its status."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def _server_below(pid: int) -> int:

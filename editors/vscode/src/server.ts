@@ -10,6 +10,7 @@ import { CloseAction, ErrorAction, LanguageClient, type LanguageClientOptions } 
 
 import { Backoff, describeExit } from './backoff';
 import { type Installation, isMissing, locate, type Missing } from './locate';
+import { Missed } from './missed';
 import { forServer } from './settings';
 import type { Knowledge, StatusParams } from './statusView';
 
@@ -37,7 +38,9 @@ export class Server implements vscode.Disposable {
   private timer: NodeJS.Timeout | undefined;
   /** Suggestions that were extended; for tests. */
   extended = 0;
-  private extending = false;
+  private readonly missed = new Missed();
+  /** A request that comes now is not the user's. */
+  private unasked = false;
   private running = 0;
   private starting = false;
   /** Which start is meant; whatever belongs to an earlier one is ignored. */
@@ -164,8 +167,12 @@ export class Server implements vscode.Disposable {
     this.client = client;
     client.onNotification('draftline/status', (params: StatusParams) => {
       if (generation === this.generation) {
+        const became = params.state === 'ready' && this.status?.state !== 'ready';
         this.status = params;
         this.changed.fire();
+        if (became) {
+          this.askAgain().catch((error: unknown) => this.log.debug(String(error)));
+        }
       }
     });
     client.onNotification('draftline/grown', (params: Grown) => {
@@ -233,10 +240,16 @@ export class Server implements vscode.Disposable {
       },
       initializationFailedHandler: () => false,
       middleware: {
-        provideInlineCompletionItems: (document, position, context, token, next) => {
+        provideInlineCompletionItems: async (document, position, context, token, next) => {
           // Asked by itself, it gets what is there, not other candidates.
-          const triggerKind = this.extending ? vscode.InlineCompletionTriggerKind.Automatic : context.triggerKind;
-          return this.watch(Promise.resolve(next(document, position, { ...context, triggerKind }, token)));
+          const triggerKind = this.unasked ? vscode.InlineCompletionTriggerKind.Automatic : context.triggerKind;
+          const { version } = document;
+          const answer = await this.watch(Promise.resolve(next(document, position, { ...context, triggerKind }, token)));
+          if (!token.isCancellationRequested) {
+            const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
+            this.missed.answered({ document, version, position }, items.length === 0 && this.status?.state !== 'ready');
+          }
+          return answer;
         },
         workspace: {
           configuration: async (params, token, next) => {
@@ -259,13 +272,25 @@ export class Server implements vscode.Disposable {
     if (document === undefined || document.version !== version || this.client?.code2ProtocolConverter.asUri(document.uri) !== uri) {
       return;
     }
-    this.extending = true;
+    // Runs only while a suggestion is visible, so one that was dismissed stays away.
+    await this.ask('showNext');
+    this.extended++;
+  }
+
+  /** The model is ready: where a suggestion was asked for in vain, and nothing has changed since, it comes now. */
+  private async askAgain(): Promise<void> {
+    if (this.missed.take(vscode.window.activeTextEditor) && vscode.window.state.focused) {
+      await this.ask('trigger');
+    }
+  }
+
+  /** Has the editor ask for suggestions, by one of its own commands. */
+  private async ask(command: string): Promise<void> {
+    this.unasked = true;
     try {
-      // Runs only while a suggestion is visible, so one that was dismissed stays away.
-      await vscode.commands.executeCommand('editor.action.inlineSuggest.showNext');
-      this.extended++;
+      await vscode.commands.executeCommand(`editor.action.inlineSuggest.${command}`);
     } finally {
-      this.extending = false;
+      this.unasked = false;
     }
   }
 

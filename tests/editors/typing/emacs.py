@@ -13,7 +13,7 @@ from tests.editors.typing.result import Result
 from tests.editors.typing.terminal import HEIGHT, cores, in_words, pinned, type_as_planned
 
 _RECORDED = ROOT / "tests" / "editors" / "recorded_server.py"
-# Between two keys there is less than a tenth of a second, Draftline's delay: nothing would ever be shown.
+# Most keys come within a tenth of a second, Draftline's delay: hardly anything would ever be shown.
 DELAY_SECONDS = 0.02
 # What is typed is all there shall be.
 _AFTER = f"(electric-indent-mode -1) (setq draftline-delay {DELAY_SECONDS})"

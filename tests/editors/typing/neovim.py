@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tests.editors.neovim import lua_list, version
 from tests.editors.neovim_terminal import TerminalNeovim
 from tests.editors.typing.plan import Plan
 from tests.editors.typing.result import Result
@@ -20,12 +20,6 @@ vim.api.nvim_create_autocmd('FileType', { command = 'setlocal formatoptions= ind
 require('draftline').setup({ cmd = COMMAND })
 _G.witness = dofile([[WITNESS]])
 """
-
-
-def version(binary: str) -> str:
-    """As ``0.12.4``."""
-    words = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout.split()
-    return words[1].removeprefix("v")
 
 
 def type_into(
@@ -46,8 +40,7 @@ def type_into(
     file.write_text(plan.above + "\n", encoding="utf-8")
     split = cores()
     command = pinned(server, split[1]) if split else list(server)
-    listed = "{ " + ", ".join(f"[[{word}]]" for word in command) + " }"
-    init = _INIT.replace("COMMAND", listed).replace("WITNESS", str(_WITNESS))
+    init = _INIT.replace("COMMAND", lua_list(command)).replace("WITNESS", str(_WITNESS))
     editor = TerminalNeovim(
         binary, directory, init, (file,), env, cpus=split[0] if split else None, height=HEIGHT
     )

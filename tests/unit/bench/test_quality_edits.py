@@ -90,7 +90,7 @@ def test_no_edit_leaves_the_code(said: str, reason: str) -> None:
 class FakeDecoder:
     """Says one thing and keeps what it was asked."""
 
-    name, modes = "llama-server q8_0", ("plain", "ngram-simple", "ngram-cache")
+    name, modes = "llama-server q8_0", ("plain", "ngram-simple", "ngram-map-k", "ngram-cache")
 
     def __init__(self) -> None:
         self.asked: list[tuple[Prompt, str, int, frozenset[int]]] = []
@@ -106,11 +106,11 @@ class FakeDecoder:
 def test_a_peer_gets_the_same_prompt() -> None:
     decoder, codec = FakeDecoder(), FakeCodec()
     candidates = peer_candidates(cast(Any, decoder), codec)
-    answer, drafted = by_turns("edit", [EDIT], candidates, tests=True, pause_s=0)
+    answer, *drafted = by_turns("edit", [EDIT], candidates, tests=True, pause_s=0)
     assert (answer.variant, answer.passed, answer.ms, answer.forwards) == ("raw, plain", True, 5.0, 4)
-    assert drafted.variant == "raw, ngram-cache"
-    (prompt, mode, limit, stop_ids), (_, drafting, _, _) = decoder.asked
-    assert drafting == "ngram-cache"
+    assert [each.variant for each in drafted] == ["raw, ngram-simple", "raw, ngram-cache"]
+    (prompt, mode, limit, stop_ids), *others = decoder.asked
+    assert [drafting for _, drafting, _, _ in others] == ["ngram-simple", "ngram-cache"]
     assert prompt.ids == edit_prompt(codec, EDIT.instruction, EDIT.code).ids
     assert prompt.text == codec.show(prompt.ids)
     assert mode == "plain" and codec.special("<|im_end|>") in stop_ids

@@ -167,6 +167,22 @@ def test_some_places_of_a_document_are_kept_while_there_is_room() -> None:
     assert pool.documents == {"other", "a"} and len(pool.slots) == 2
 
 
+def test_in_a_full_pool_a_new_place_takes_the_oldest_of_its_document() -> None:
+    first, last, new = (
+        (*range(10), *range(start, start + WORTHWHILE_REST + 40)) for start in (1000, 2000, 3000)
+    )
+    # Each place takes two buckets; with two of them and the stranger's the pool is full.
+    pool = _pool(5)
+    _use(pool, "other", (9, 9, 9))
+    _use(pool, "a", first)
+    _use(pool, "a", last)
+    _use(pool, "a", new)
+    assert pool.documents == {"other", "a"} and len(pool.slots) == 3
+    assert _use(pool, "a", last) == len(last) - 1, "the best slot stayed"
+    assert _use(pool, "a", new) == len(new) - 1
+    assert _use(pool, "a", first) == 10
+
+
 def test_another_epoch_has_other_bits() -> None:
     pool = _pool(2)
     _use(pool, "a", LONG, epoch=1)

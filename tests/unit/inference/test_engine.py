@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from inference import openmp
 from inference import runtime as runtime_module
 from inference.api import (
     Chunk,
@@ -349,6 +350,27 @@ def test_closing_does_not_end_as_a_failure_or_keep_the_model(
         assert engine.status.state is EngineState.STOPPED
         assert engine._runtime is None
     assert EngineState.FAILED not in [status.state for status in seen]
+
+
+def test_an_engine_closed_while_a_library_is_imported_does_not_begin_to_load(
+    looping_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    importing, go_on = threading.Event(), threading.Event()
+
+    def slow() -> None:
+        importing.set()
+        assert go_on.wait(30)
+
+    monkeypatch.setattr(openmp, "import_torch", slow)
+    seen: list[EngineStatus] = []
+    engine = Engine(EngineConfig(model=str(looping_model), context=512), seen.append)
+    engine.start()
+    assert importing.wait(30)
+    monkeypatch.setattr(engine._thread, "join", lambda timeout: None)
+    engine.close()
+    go_on.set()
+    threading.Thread.join(engine._thread, 30)
+    assert [status.state for status in seen] == [EngineState.STOPPED]
 
 
 def test_whoever_waits_hears_of_the_end_of_the_worker(

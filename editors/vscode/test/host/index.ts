@@ -67,7 +67,15 @@ function programAsTerminal(command: string, args: string[], cwd: string): vscode
   };
 }
 
-const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: string; edit: boolean }) => Promise<void>> = {
+interface Plan {
+  scenario: string;
+  result: string;
+  program: string;
+  /** The made-up engine loads until this file is there. */
+  gate: string;
+}
+
+const SCENARIOS: Record<string, (api: Api, folder: string, plan: Plan) => Promise<void>> = {
   async session(api, folder, plan) {
     await until('ready', () => api.view().kind === 'ready');
     const editor = await open(folder);
@@ -126,6 +134,31 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
     await until('the whole suggestion', () => /^ {4}x = one\(s\)\r?\n {4}y = two\(s\)\r?\n {4}z = three\(s\)$/m.test(editor.document.getText()));
   },
 
+  async late(api, folder, plan) {
+    const editor = await open(folder);
+    await editor.edit((edit) => edit.insert(new vscode.Position(2, 0), '    first =\n'));
+    const end = editor.document.lineAt(2).range.end;
+    editor.selection = new vscode.Selection(end, end);
+    const inVain = async (): Promise<number> => {
+      const { reasons } = (await api.request('draftline/statistics')) as { reasons: Record<string, number> };
+      return reasons['loading'] ?? 0;
+    };
+    // The editor asks by itself only once it has been asked.
+    const before = await until('it was asked for in vain', async () => {
+      await vscode.commands.executeCommand('draftline.trigger');
+      return inVain();
+    });
+    await vscode.commands.executeCommand('type', { text: ' ' });
+    await until('the editor asked by itself', async () => (await inVain()) > before);
+    assert.equal(api.view().kind, 'loading');
+    fs.writeFileSync(plan.gate, '');
+    await until('ready', () => api.view().kind === 'ready');
+    await until('the suggestion, unasked', async () => {
+      await vscode.commands.executeCommand('editor.action.inlineSuggest.commit');
+      return editor.document.lineAt(2).text === '    first = compute(s)';
+    });
+  },
+
   async missing(api) {
     await until('told', () => api.view().kind === 'error');
     assert.match(api.view().tooltip, /No Python environment with Draftline was found/);
@@ -180,12 +213,7 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: { program: stri
 export async function run(): Promise<void> {
   const folder = vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;
   assert.ok(folder);
-  const plan = JSON.parse(fs.readFileSync(path.join(folder, '.draftline-test.json'), 'utf8')) as {
-    scenario: string;
-    result: string;
-    program: string;
-    edit: boolean;
-  };
+  const plan = JSON.parse(fs.readFileSync(path.join(folder, '.draftline-test.json'), 'utf8')) as Plan;
   let result = 'passed';
   let api: Api | undefined;
   try {

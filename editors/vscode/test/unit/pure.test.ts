@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { Backoff, describeExit } from '../../src/backoff';
 import { applied, joined, marks } from '../../src/editHunks';
 import { isMissing, locate, type Places } from '../../src/locate';
+import { Missed } from '../../src/missed';
 import { forServer, toggled } from '../../src/settings';
 import { statisticsText } from '../../src/statisticsText';
 import { type StatusParams, view } from '../../src/statusView';
@@ -120,4 +121,28 @@ test('statistics as text', () => {
   assert.match(text, /\| accepted whole \| 1 \|/);
   assert.match(text, /within 20 ms, 95 % within -/);
   assert.match(statisticsText({ ...report, counts: {} }), /nothing was shown yet/);
+});
+
+test('a suggestion that was missed is asked for where nothing has changed, once', () => {
+  type Editor = NonNullable<Parameters<Missed['take']>[0]>;
+  const position = (line: number): never => ({ line, isEqual: (other: { line: number }) => other.line === line }) as never;
+  const document = { version: 7 } as never;
+  const editor = (line: number, more: object = {}): Editor =>
+    ({ document, selection: { active: position(line), isEmpty: true }, ...more }) as never;
+  const missed = new Missed();
+  const place = { document, version: 7, position: position(2) };
+  assert.ok(!missed.take(editor(2)), 'nothing was asked');
+  missed.answered(place, true);
+  assert.ok(missed.take(editor(2)));
+  assert.ok(!missed.take(editor(2)), 'once is enough');
+  const selected = editor(2, { selection: { active: position(2), isEmpty: false } });
+  for (const other of [undefined, editor(3), editor(2, { document: { version: 7 } }), selected]) {
+    missed.answered(place, true);
+    assert.ok(!missed.take(other));
+  }
+  missed.answered({ ...place, version: 6 }, true);
+  assert.ok(!missed.take(editor(2)), 'something was typed since');
+  missed.answered(place, true);
+  missed.answered(place, false);
+  assert.ok(!missed.take(editor(2)), 'a later answer was none of the loading');
 });

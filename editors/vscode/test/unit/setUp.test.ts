@@ -233,7 +233,7 @@ test('two attempts do not meet', POSIX, async () => {
   assert.deepEqual(leftovers(), ['environment']);
 });
 
-// What the tools really say: uv 0.13, pip 24 and 26, CPython's venv, node.
+// In the words of uv, pip, CPython's venv and node, shortened; some are taken from their output, others from memory.
 const SAID: [string, string, RegExp][] = [
   ['uv', 'error: No interpreter found for Python >=3.10 in managed installations or search path', /found no Python 3\.10.*uv python install/],
   ['uv', 'error: Request failed after 3 retries\n  cause: Failed to fetch: https://x/\n  cause: dns error', /cannot be reached.*that uv is set up for.*pip instead/],
