@@ -96,7 +96,12 @@ class _Trial:
         return min(spellings, key=self.faults, default=None)
 
     def only_ends_early(self, text: str) -> bool:
-        """Whether all that is wrong is one token (a semicolon, say) missing right behind the text."""
+        """Whether all that is wrong is one token (a semicolon, say) missing right behind the text.
+
+        Not where the line goes on with a word: a head without a body does not go before another head.
+        """
+        if self.context.rest[:1].isalpha():
+            return False
         root = self._root(text)
         end = self.surroundings.cursor + len(text.rstrip().encode("utf-8", "replace"))
         return faults(root) == 1 and _missing(root) == end
