@@ -1,6 +1,7 @@
-"""Whether an edit defines within a definition what that definition already is.
+"""Whether an edit defines once more what is defined around the selection or beside it.
 
-It parses, so nothing else would find it: the body of a function that became the whole function.
+It parses, so nothing else would find it: the body of a function that became the whole function, or a method
+that got a second constructor of its class in front.
 """
 
 from __future__ import annotations
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
 
 _NAMELESS = frozenset({"arrow_function", "function", "function_expression"})
 _NAMES = frozenset({"identifier", "simple_identifier", "type_identifier"})
+# Where the second of two definitions of one name replaces the first. Others have overloads or receivers.
+_REDEFINES = frozenset({"python", "javascript", "javascriptreact"})
 
 
 def defines_again(selection: Selection, lines: Sequence[str], edited: str) -> bool:
-    """Whether ``lines`` define what the selection is a part of, and the selected lines did not.
+    """Whether ``lines`` define what the selection is a part of or beside, and the selected lines did not.
 
     Args:
         edited: the whole document afterwards, with ``\\n`` as line ends.
@@ -32,16 +35,23 @@ def defines_again(selection: Selection, lines: Sequence[str], edited: str) -> bo
     known = set(old)
     added = [line for line in lines if line not in known]
     names = set().union(*map(words, heads))
-    if names.isdisjoint(set().union(*map(words, added))):
+    nests = not names.isdisjoint(set().union(*map(words, added)))
+    redefines = snapshot.language_id in _REDEFINES
+    if not nests and not redefines:
         return False
     parser = parser_for(snapshot.language_id)
     if parser is None or len(edited) > MAX_CHARS:
-        return _by_text(heads, added)
+        return nests and _by_text(heads, added)
     root = parser.parse(edited.encode("utf-8", "replace")).root_node
-    if not _again(root, selection.first, selection.first + len(lines)):
-        return root.has_error and _by_text(heads, added)
+    last = selection.first + len(lines)
+    again = nests and _again(root, selection.first, last)
+    beside = _beside(root, selection.first, last) if redefines else set()
+    if not again and not beside:
+        return nests and root.has_error and _by_text(heads, added)
     before = parser.parse(snapshot.lf(0, len(snapshot.lines)).encode("utf-8", "replace")).root_node
-    return not _again(before, selection.first, selection.stop)
+    if again and not _again(before, selection.first, selection.stop):
+        return True
+    return bool(beside - _beside(before, selection.first, selection.stop))
 
 
 def _by_text(heads: Sequence[str], added: Sequence[str]) -> bool:
@@ -67,6 +77,36 @@ def _again(root: Node, first: int, stop: int) -> bool:
             around = around | {definition}
         stack += [(child, around) for child in node.children]
     return False
+
+
+def _beside(root: Node, first: int, stop: int) -> set[str]:
+    """Heads up to the name of definitions on lines ``first`` to ``stop`` that come beside these lines too.
+
+    A decorated one may belong to the other, as the setter of a property does.
+    """
+    found: set[str] = set()
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.end_point[0] < first or node.start_point[0] >= stop:
+            continue
+        inside: set[str] = set()
+        outside: set[str] = set()
+        for child in node.children:
+            head = _head(child)
+            if head is not None:
+                (inside if first <= child.start_point[0] < stop else outside).add(head)
+        found |= inside & outside
+        stack += node.children
+    return found
+
+
+def _head(node: Node) -> str | None:
+    """What a definition begins with, through its name: ``get x`` and ``set x`` are not the same."""
+    if _definition(node) is None or (name := node.child_by_field_name("name")) is None:
+        return None
+    head = (node.text or b"")[: name.end_byte - node.start_byte].decode("utf-8", "replace")
+    return " ".join(head.split()).removeprefix("async ")
 
 
 def _definition(node: Node) -> tuple[bool, str] | None:

@@ -70,7 +70,7 @@ FLAG_MESSAGES: dict[Flag, str] = {
     Flag.DELETES_MOST: "most of the selection would be deleted",
     Flag.PARSE_ERROR: "the code would no longer parse",
     Flag.REPEATS: "the answer repeats itself",
-    Flag.BEYOND: "the answer writes what the selection is a part of once more; select all of it",
+    Flag.BEYOND: "the answer writes what is around or beside the selection once more; select all of it",
     Flag.LACKS_IMPORT: "it needs an import that the file lacks and that cannot stand in the selection",
 }
 

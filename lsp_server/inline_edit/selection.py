@@ -32,7 +32,7 @@ class Selection:
         """The lines of a range (columns in characters, ends in any order).
 
         A range that ends at the very start of a line does not contain that line. Selections without a
-        character that is no blank are none.
+        character that is no blank are none. Blank lines at the end are left out.
 
         Raises:
             NoEditError: ``empty-selection``.
@@ -49,6 +49,9 @@ class Selection:
         inside[0] = inside[0][start.column :]
         if not any(line.strip() for line in inside):
             raise NoEditError(NoEdit.EMPTY_SELECTION)
+        while not snapshot.line(stop - 1).strip():
+            # What sets it apart from the code below: an answer ends with code, and would delete it.
+            stop, last_line, column, takes_end = stop - 1, "", 0, True
         return cls(snapshot, start.line, stop, first_line[: start.column], last_line[column:], takes_end)
 
     @property

@@ -12,8 +12,14 @@ def separator(text: str, context: FilterContext) -> str | None:
     """Drop the separator that the text behind what the suggestion replaces would write a second time.
 
     In ``log("‸");`` a client that replaces text is given the quote and the bracket anew, and the semicolon
-    stays. Others never get as far as that: ``suffix-overlap`` cuts before the quote.
+    stays. Others never get as far as that: ``suffix-overlap`` cuts before the quote. In JSON no comma may
+    stand before the bracket that follows, also on the next line.
     """
+    if context.language_id == "json" and text.rstrip().endswith(","):
+        covered = item_range(0, text, context.rest, replaces_rest=context.replaces_rest).end
+        follows = context.rest[covered:].strip() or context.line_below.strip()
+        if follows.startswith(("}", "]")):
+            return text.rstrip()[:-1].rstrip() or None
     if not context.replaces_rest or not context.rest.strip():
         return text
     covered = item_range(0, text, context.rest, replaces_rest=True).end

@@ -34,6 +34,8 @@ def syntax(text: str, context: FilterContext) -> str | None:
     surroundings = context.surroundings
     if surroundings is None or not text.strip():
         return text
+    if inside(surroundings.tree.root_node, surroundings.cursor) is None and _hides_code(text, context):
+        return None
     before = surroundings.faults
     if before > MAX_BEFORE:
         return text
@@ -47,6 +49,17 @@ def syntax(text: str, context: FilterContext) -> str | None:
     if found <= trial.allowed or trial.only_ends_early(text):
         return text
     return _longest_that_fits(text, trial)
+
+
+def _hides_code(text: str, context: FilterContext) -> bool:
+    """Whether the text ends in a comment that takes in the code behind the cursor."""
+    last = (context.head + text).rpartition("\n")[2]
+    if not any(map(str.isalnum, context.rest)) or place_in_line(context.head, context.language_id) != "code":
+        return False
+    if place_in_line(last, context.language_id) != "comment":
+        return False
+    covered = item_range(len(context.head), text, context.rest, replaces_rest=context.replaces_rest).end
+    return any(map(str.isalnum, context.rest[covered - len(context.head) :]))
 
 
 def _longest_that_fits(text: str, trial: _Trial) -> str | None:
@@ -96,7 +109,12 @@ class _Trial:
         return min(spellings, key=self.faults, default=None)
 
     def only_ends_early(self, text: str) -> bool:
-        """Whether all that is wrong is one token (a semicolon, say) missing right behind the text."""
+        """Whether all that is wrong is one token (a semicolon, say) missing right behind the text.
+
+        Not where the line goes on with a word: a head without a body does not go before another head.
+        """
+        if self.context.rest[:1].isalpha():
+            return False
         root = self._root(text)
         end = self.surroundings.cursor + len(text.rstrip().encode("utf-8", "replace"))
         return faults(root) == 1 and _missing(root) == end
