@@ -82,7 +82,14 @@ def test_a_reader_that_has_gone(file: Path) -> None:
 def test_ctrl_c_leaves_the_file_alone(slow: str, file: Path) -> None:
     command = [sys.executable, str(ROOT / "tests/e2e/fake_server.py"), "edit", str(file), "x", "--write"]
     env = environment(file.parent / "home", **{slow: "30"})
-    process: Any = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=env)
+    # A shell lets what it runs in the background ignore it.
+    process: Any = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     try:
         while "noise on file descriptor" not in process.stderr.readline():
             assert process.poll() is None

@@ -44,7 +44,11 @@ export async function selectModel(server: Server): Promise<void> {
   ]);
   let chosen: vscode.QuickPickItem | undefined;
   try {
-    chosen = await vscode.window.showQuickPick<vscode.QuickPickItem>(items, { title: 'Draftline: model' });
+    chosen = await vscode.window.showQuickPick<vscode.QuickPickItem>(items, {
+      title: 'Draftline: model',
+      // The list takes a moment to come; a window or dialog that gets the focus meanwhile must not end it.
+      ignoreFocusOut: true,
+    });
   } catch (error) {
     void vscode.window.showErrorMessage(`Draftline: the models could not be listed: ${String(error)}`);
     return;

@@ -135,6 +135,7 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: Plan) => Promis
   },
 
   async late(api, folder, plan) {
+    await until('loading', () => api.view().kind === 'loading' && api.request('draftline/statistics'));
     const editor = await open(folder);
     await editor.edit((edit) => edit.insert(new vscode.Position(2, 0), '    first =\n'));
     const end = editor.document.lineAt(2).range.end;
@@ -146,6 +147,8 @@ const SCENARIOS: Record<string, (api: Api, folder: string, plan: Plan) => Promis
     // The editor asks by itself only once it has been asked.
     const before = await until('it was asked for in vain', async () => {
       await vscode.commands.executeCommand('draftline.trigger');
+      // Another one at once would take its place before it has asked.
+      await new Promise((resolve) => setTimeout(resolve, 500));
       return inVain();
     });
     await vscode.commands.executeCommand('type', { text: ' ' });
