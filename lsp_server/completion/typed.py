@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inference.stops import CLOSERS
 from lsp_server.completion.filters.suffix_overlap import second_closing
+from lsp_server.documents.left_open import left_open
 from lsp_server.documents.line_index import to_lf
 from lsp_server.documents.text import Point, Snapshot
 
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-_QUOTES = frozenset("\"'`")
+_QUOTES = ('"', "'", "`")
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def typed_since(old: Snapshot, start: Point, new: Snapshot, cursor: Point) -> Ty
 
 def _closed_by_editor(typed: str, closed: str) -> bool:
     """Whether ``closed`` closes what ``typed`` left open; an editor may close some kinds only."""
-    expected = iter(_left_open(typed))
+    expected = reversed(left_open(typed, _QUOTES))
     found = "".join(closed.split())
     return bool(found) and all(character in expected for character in found)
 
@@ -86,23 +87,4 @@ def _closed_by_editor(typed: str, closed: str) -> bool:
 def _moved_by_editor(typed: str, closed: str, rest: str) -> bool:
     """Whether a new line between two brackets has put the second one on a line of its own."""
     new_line = typed.rstrip(" \t").endswith("\n") and closed.startswith("\n") and not closed.strip()
-    return new_line and rest.lstrip()[:1] in _CLOSING.values()
-
-
-def _left_open(typed: str) -> str:
-    """The closing brackets and quotes that ``typed`` wants, innermost first."""
-    stack: list[str] = []
-    escaped = False
-    for character in typed:
-        quoted = bool(stack) and stack[-1] in _QUOTES
-        if escaped:
-            escaped = False
-        elif quoted and character == "\\":
-            escaped = True
-        elif stack and character == stack[-1]:
-            stack.pop()
-        elif not quoted and character in _QUOTES:
-            stack.append(character)
-        elif not quoted and character in _CLOSING:
-            stack.append(_CLOSING[character])
-    return "".join(reversed(stack))
+    return new_line and rest.lstrip()[:1] in CLOSERS
