@@ -5,7 +5,7 @@ from __future__ import annotations
 from lsp_server.completion.filters.context import FilterContext
 from lsp_server.completion.ranges import item_range
 
-_SEPARATORS = ";,:"
+_SEPARATORS = frozenset(";,:")
 
 
 def separator(text: str, context: FilterContext) -> str | None:
@@ -15,17 +15,16 @@ def separator(text: str, context: FilterContext) -> str | None:
     stays. Others never get as far as that: ``suffix-overlap`` cuts before the quote. In JSON no comma may
     stand before the bracket that follows, also on the next line.
     """
-    if context.language_id == "json" and text.rstrip().endswith(","):
-        covered = item_range(0, text, context.rest, replaces_rest=context.replaces_rest).end
-        follows = context.rest[covered:].strip() or context.line_below.strip()
-        if follows.startswith(("}", "]")):
-            return text.rstrip()[:-1].rstrip() or None
-    if not context.replaces_rest or not context.rest.strip():
-        return text
-    covered = item_range(0, text, context.rest, replaces_rest=True).end
-    stays = context.rest[covered:].strip()
     written = text.rstrip()
-    if not covered or not stays or written[-1:] not in _SEPARATORS:
+    if written[-1:] not in _SEPARATORS:
+        return text
+    covered = item_range(0, text, context.rest, replaces_rest=context.replaces_rest).end
+    stays = context.rest[covered:].strip()
+    if context.language_id == "json" and written[-1] == ",":
+        follows = stays or context.line_below.strip()
+        if follows.startswith(("}", "]")):
+            return written[:-1].rstrip() or None
+    if not context.replaces_rest or not covered or not stays:
         return text
     # A semicolon before a parenthesis that stays separates nothing either.
     if stays[0] == written[-1] or (stays[0] in ")]" and written[-1] == ";"):
