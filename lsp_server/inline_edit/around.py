@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from inference.lines import line_columns
 from inference.stops import CLOSERS
 from lsp_server.documents.languages import canonical
-from lsp_server.inline_edit.context import IMPORT, heads_above
+from lsp_server.inline_edit.context import ABOVE_LINES, IMPORT, TOP_LINES, heads_above
 from lsp_server.inline_edit.selection import Selection
 
-# Lines looked at above and below, and at the top of the file for imports.
-_ABOVE, _BELOW, _TOP = 2000, 200, 400
+_BELOW = 200  # lines looked at
 _REQUIRE = re.compile(r"(?:const|let|var)\b.*=\s*require\(|require(?:_relative)?[\s(]")
 _COMMENT = re.compile(r"//|#(?!\s*include\b)|--|/?\*|@\w")
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -73,7 +72,7 @@ class Around:
                 opener = _opener(selection, number)
                 self.heads += [] if opener is None else [_head(selection, opener, nests)]
             self.heads.append(_head(selection, number, nests))
-        first = max(0, selection.first - _ABOVE)
+        first = max(0, selection.first - ABOVE_LINES)
         self._above = [
             (number, text)
             for number in range(first, selection.first)
@@ -169,7 +168,7 @@ def _head(selection: Selection, number: int, nests: bool) -> Head:
 def _imports(selection: Selection) -> Iterator[str]:
     """The lines of the imports above, without the closing brackets of lists."""
     listed = False
-    for number in range(min(selection.first, _TOP)):
+    for number in range(min(selection.first, TOP_LINES)):
         line = selection.snapshot.line(number)
         if listed:
             listed = line.strip()[:1] not in CLOSERS

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from lsp_server.documents.syntax import MAX_CHARS, parser_for
 from lsp_server.documents.text import Snapshot
+from lsp_server.inline_edit.edited import Edited
 from lsp_server.inline_edit.reasons import Flag
 
 # An instruction with such a word asks for less code.
@@ -23,10 +23,9 @@ _REPEATS = 4
 
 
 def flags_of(
-    snapshot: Snapshot,
+    edited: Edited,
     old: Sequence[str],
     new: Sequence[str],
-    edited: str,
     instruction: str,
     truncated: bool,
     beyond: bool = False,
@@ -37,7 +36,6 @@ def flags_of(
     Args:
         old: the selected lines.
         new: what they become.
-        edited: the whole document after the edit, with ``\\n`` as line ends.
         beyond: the answer writes what stands around the selection, see nesting.py and trim.py.
         lacks_import: it uses what it imports outside of the selection.
     """
@@ -48,7 +46,7 @@ def flags_of(
         flags.append(Flag.DELETES_MOST)
     if repeats(old, new):
         flags.append(Flag.REPEATS)
-    if breaks_syntax(snapshot, edited):
+    if breaks_syntax(edited):
         flags.append(Flag.PARSE_ERROR)
     if beyond:
         flags.append(Flag.BEYOND)
@@ -73,15 +71,12 @@ def repeats(old: Sequence[str], new: Sequence[str]) -> bool:
     return _loops(new) and not _loops(old)
 
 
-def breaks_syntax(snapshot: Snapshot, edited: str) -> bool:
+def breaks_syntax(edited: Edited) -> bool:
     """Whether the document parsed and would not any more. False for languages without a grammar."""
-    parser = parser_for(snapshot.language_id)
-    if parser is None or len(edited) > MAX_CHARS:
+    before = edited.before
+    if before is None or before.has_error:
         return False
-    before = snapshot.lf(0, len(snapshot.lines))
-    if parser.parse(before.encode("utf-8", "replace")).root_node.has_error:
-        return False
-    return bool(parser.parse(edited.encode("utf-8", "replace")).root_node.has_error)
+    return edited.after is not None and edited.after.has_error
 
 
 def summary(old: Sequence[str], new: Sequence[str]) -> str:

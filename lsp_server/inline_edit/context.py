@@ -19,7 +19,7 @@ IMPORT = re.compile(
 )
 MAX_IMPORTS, MAX_HEADS, MAX_DIAGNOSTICS = 24, 6, 12
 # Lines looked at for imports, and above the selection for the heads of blocks.
-_TOP_LINES, _ABOVE_LINES = 400, 2000
+TOP_LINES, ABOVE_LINES = 400, 2000
 MAX_LINE = 200  # characters
 
 
@@ -68,7 +68,7 @@ def _words_of(diagnostic: Diagnostic) -> str:
 
 def _imports(snapshot: Snapshot, stop: int) -> list[str]:
     found = []
-    for number in range(min(stop, _TOP_LINES)):
+    for number in range(min(stop, TOP_LINES)):
         line = snapshot.line(number)
         if len(line) <= MAX_LINE and IMPORT.match(line):
             found.append(line)
@@ -81,7 +81,7 @@ def heads_above(snapshot: Snapshot, line: int) -> list[int]:
     """Numbers of the lines above that are indented less and less, in order: what ``line`` stands in."""
     indent = line_columns(snapshot.line(line))
     heads: list[int] = []
-    for number in range(line - 1, max(line - 1 - _ABOVE_LINES, -1), -1):
+    for number in range(line - 1, max(line - 1 - ABOVE_LINES, -1), -1):
         if indent == 0:
             break
         text = snapshot.line(number)

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lsp_server.context.node_types import FUNCTIONS, is_container
-from lsp_server.documents.syntax import MAX_CHARS, parser_for
 from lsp_server.inline_edit.around import DEFINES, words
 from lsp_server.inline_edit.context import heads_above
+from lsp_server.inline_edit.edited import Edited
 from lsp_server.inline_edit.selection import Selection
 
 if TYPE_CHECKING:
@@ -24,12 +24,8 @@ _NAMES = frozenset({"identifier", "simple_identifier", "type_identifier"})
 _REDEFINES = frozenset({"python", "javascript", "javascriptreact"})
 
 
-def defines_again(selection: Selection, lines: Sequence[str], edited: str) -> bool:
-    """Whether ``lines`` define what the selection is a part of or beside, and the selected lines did not.
-
-    Args:
-        edited: the whole document afterwards, with ``\\n`` as line ends.
-    """
+def defines_again(selection: Selection, lines: Sequence[str], edited: Edited) -> bool:
+    """Whether ``lines`` define what the selection is a part of or beside, and the selected lines did not."""
     snapshot, old = selection.snapshot, selection.lines
     heads = [snapshot.line(number) for number in heads_above(snapshot, selection.start)]
     known = set(old)
@@ -39,16 +35,16 @@ def defines_again(selection: Selection, lines: Sequence[str], edited: str) -> bo
     redefines = snapshot.language_id in _REDEFINES
     if not nests and not redefines:
         return False
-    parser = parser_for(snapshot.language_id)
-    if parser is None or len(edited) > MAX_CHARS:
+    root = edited.after
+    if root is None:
         return nests and _by_text(heads, added)
-    root = parser.parse(edited.encode("utf-8", "replace")).root_node
     last = selection.first + len(lines)
     again = nests and _again(root, selection.first, last)
     beside = _beside(root, selection.first, last) if redefines else set()
     if not again and not beside:
         return nests and root.has_error and _by_text(heads, added)
-    before = parser.parse(snapshot.lf(0, len(snapshot.lines)).encode("utf-8", "replace")).root_node
+    before = edited.before
+    assert before is not None, "a document that has a tree afterwards had one"
     if again and not _again(before, selection.first, selection.stop):
         return True
     return bool(beside - _beside(before, selection.first, selection.stop))

@@ -9,6 +9,7 @@ from lsp_server.context.secrets import secrets_in
 from lsp_server.inline_edit.answer import AnswerReader
 from lsp_server.inline_edit.checks import flags_of, summary, whole_text
 from lsp_server.inline_edit.diff import Hunk, OpenHunk, StreamingDiff, apply
+from lsp_server.inline_edit.edited import Edited
 from lsp_server.inline_edit.layout import Layout, Restorer
 from lsp_server.inline_edit.nesting import defines_again
 from lsp_server.inline_edit.reasons import Flag, NoEdit, NoEditError
@@ -109,12 +110,12 @@ class Rewrite:
         selection = self._selection
         if not selection.keeps_outside(lines):
             raise NoEditError(NoEdit.OUTSIDE)
-        edited = whole_text(selection.snapshot, selection.first, selection.stop, lines)
+        whole = whole_text(selection.snapshot, selection.first, selection.stop, lines)
+        edited = Edited(selection.snapshot, whole)
         flags = flags_of(
-            selection.snapshot,
+            edited,
             self._old,
             lines,
-            edited,
             self._instruction,
             truncated,
             beyond=self._trimmer.beyond or defines_again(selection, lines, edited),

@@ -13,10 +13,10 @@ from lsprotocol import types
 from lsp_server.documents.store import Withheld
 from lsp_server.inline_edit import wire
 from lsp_server.inline_edit.actions import ACTIONS, action, enclosing_definition
-from lsp_server.inline_edit.reasons import FLAG_MESSAGES, MESSAGES, NoEdit
+from lsp_server.inline_edit.reasons import FLAG_MESSAGES, NoEdit, NoEditError
 from lsp_server.inline_edit.rewrite import Progress
 from lsp_server.inline_edit.selection import Selection
-from lsp_server.inline_edit.service import EditAnswer, EditOptions, EditRequest, EditService
+from lsp_server.inline_edit.service import EditAnswer, EditOptions, EditRequest, EditService, refused
 
 if TYPE_CHECKING:
     from lsp_server.server import DraftlineServer
@@ -198,10 +198,10 @@ class _Routes:
             if not done.cancelled:
                 edit.cancel()
                 raise
-            return _none(NoEdit.CANCELLED)
+            return refused(NoEditError(NoEdit.CANCELLED))
         except Exception:
             _log.exception("an edit failed")
-            return _none(NoEdit.ERROR)
+            return refused(NoEditError(NoEdit.ERROR))
         finally:
             done.end()
 
@@ -214,7 +214,7 @@ class _Routes:
                 return EditAnswer()
             # The question may have stood there for long, and not every client looks at the version.
             if self._server.store.version(selection.snapshot.uri) != selection.snapshot.version:
-                answer = _none(NoEdit.STALE)
+                answer = refused(NoEditError(NoEdit.STALE))
         if answer.rewritten is None:
             self._server.say(f"Draftline: {answer.message or answer.reason}", types.MessageType.Warning)
         return answer
@@ -286,10 +286,6 @@ class _WorkDone:
         if self._token is not None:
             self._server.work_done_progress.end(self._token, types.WorkDoneProgressEnd())
             self._server.work_done_progress.tokens.pop(self._token, None)
-
-
-def _none(reason: NoEdit) -> EditAnswer:
-    return EditAnswer(reason.value, MESSAGES[reason])
 
 
 def _range_json(range: types.Range) -> dict[str, Any]:

@@ -194,9 +194,9 @@ class EditService:
             )
             return await self._run(prepared, on_progress)
         except Withheld as withheld:
-            return _refused(NoEditError(NoEdit(withheld.reason.value)), selection)
+            return refused(NoEditError(NoEdit(withheld.reason.value)), selection)
         except NoEditError as none:
-            return _refused(none, selection)
+            return refused(none, selection)
         except DraftlineError as error:
             return EditAnswer(error.code, str(error), selection)
 
@@ -260,7 +260,7 @@ class EditService:
         try:
             rewritten = rewrite.finish(result.finish_reason in TRUNCATED)
         except NoEditError as none:
-            return replace(_refused(none, selection), result=result)
+            return replace(refused(none, selection), result=result)
         return EditAnswer(selection=selection, rewritten=rewritten, result=result)
 
     def _selection(self, request: EditRequest, allowed: Callable[[Snapshot], Reason | None]) -> Selection:
@@ -299,5 +299,6 @@ class EditService:
         raise NoEditError(NoEdit.LOADING, status.message)
 
 
-def _refused(none: NoEditError, selection: Selection | None) -> EditAnswer:
+def refused(none: NoEditError, selection: Selection | None = None) -> EditAnswer:
+    """The answer without an edit."""
     return EditAnswer(none.reason, none.message, selection)

@@ -3,10 +3,18 @@ from __future__ import annotations
 import pytest
 
 from lsp_server.documents.text import Snapshot
-from lsp_server.inline_edit.checks import deletes_most, flags_of, repeats, summary, whole_text
+from lsp_server.inline_edit import checks
+from lsp_server.inline_edit.checks import deletes_most, repeats, summary, whole_text
+from lsp_server.inline_edit.edited import Edited
 from lsp_server.inline_edit.reasons import Flag
 
 OLD = [f"line_{number} = {number}" for number in range(10)]
+
+
+def flags_of(
+    before: Snapshot, old: list[str], new: list[str], after: str, instruction: str, truncated: bool
+) -> list[Flag]:
+    return checks.flags_of(Edited(before, after), old, new, instruction, truncated)
 
 
 @pytest.mark.parametrize(

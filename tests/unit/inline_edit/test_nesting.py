@@ -4,6 +4,7 @@ import pytest
 
 from lsp_server.documents.text import Point, Snapshot
 from lsp_server.inline_edit.checks import whole_text
+from lsp_server.inline_edit.edited import Edited
 from lsp_server.inline_edit.nesting import defines_again
 from lsp_server.inline_edit.selection import Selection
 
@@ -35,7 +36,8 @@ SECOND_INIT = ["    def __init__(self, path: Path):", "        self.path = path"
 def again(text: str, language: str, first: int, stop: int, lines: list[str]) -> bool:
     snapshot = Snapshot.of(text, language_id=language)
     selection = Selection.of(snapshot, Point(first, 0), Point(stop, 0))
-    return defines_again(selection, lines, whole_text(snapshot, first, stop, lines))
+    edited = Edited(snapshot, whole_text(snapshot, first, stop, lines))
+    return defines_again(selection, lines, edited)
 
 
 @pytest.mark.parametrize(
