@@ -40,13 +40,16 @@ def require_room(directory: Path, count: int, purpose: str) -> None:
         )
 
 
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
 @contextlib.contextmanager
 def disk_full_explained(directory: Path, purpose: str) -> Iterator[None]:
     """Turn the operating system's "no space left" into DiskFull; room may vanish during a step."""
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in DISK_FULL:
             raise DiskFull(
                 f"The disk of {directory} became full: {purpose} could not be finished.",
                 "Free some space, or set DRAFTLINE_HOME to a directory on a larger disk; "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 import threading
@@ -14,7 +13,7 @@ from inference import paths
 from inference.errors import ChecksumMismatch, DiskFull, DraftlineError, HomeNotWritable
 from inference.weights import verify
 from inference.weights.catalog import CatalogEntry
-from inference.weights.disk import NOT_WRITABLE, read_json, write_json
+from inference.weights.disk import DISK_FULL, NOT_WRITABLE, read_json, write_json
 from inference.weights.progress import Progress
 from inference.weights.unavailable import SourceUnavailable
 
@@ -145,7 +144,7 @@ def download(entry: CatalogEntry, progress: Progress) -> Path:
     except (DraftlineError, SourceUnavailable):  # `progress` may raise to give up
         raise
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno in DISK_FULL:
             raise DiskFull(
                 f"The disk of {cache_directory()} became full while downloading {entry.name}.",
                 "Free some space, or set HF_HOME to a directory on a larger disk.",
