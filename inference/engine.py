@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from inference.api import (
-    DRAFTS,
-    KERNELS,
-    KV_NUMERICS,
-    NUMERICS,
-    Chunk,
     EngineConfig,
     EngineState,
     EngineStatus,
@@ -24,95 +16,15 @@ from inference.api import (
     GenerationResult,
     Timings,
 )
+from inference.checks import check_config, check_request
 from inference.drafting.lessons import Lessons
-from inference.errors import (
-    DraftlineError,
-    EngineStopped,
-    InvalidRequest,
-    PromptTooLong,
-    QueueFull,
-)
+from inference.errors import DraftlineError, EngineStopped, QueueFull
 from inference.fair_queue import FairQueue
-from inference.precision import Precision
+from inference.pending import PendingGeneration
 
 if TYPE_CHECKING:
     from inference.runtime import Runtime
     from inference.tokenizer import Tokenizer
-
-
-class PendingGeneration:
-    """A submitted request; implements `api.Generation`."""
-
-    def __init__(self, request: GenerationRequest, on_cancel: Callable[[PendingGeneration], None]) -> None:
-        self.request = request
-        self.submitted = time.perf_counter()
-        self.future: Future[GenerationResult] = Future()
-        # A running future cannot be cancelled behind the engine's back; `cancel` is the way.
-        self.future.set_running_or_notify_cancel()
-        self._lock = threading.Lock()
-        self._resolved = False
-        self._on_cancel = on_cancel
-        self._chunks: queue.SimpleQueue[Chunk | None] = queue.SimpleQueue()
-        self._listener: Callable[[Chunk], None] | None = None
-        self._reason: FinishReason | None = None
-
-    def cancel(self) -> None:
-        """Stop at the next forward pass."""
-        self.interrupt(FinishReason.CANCELLED)
-        self._on_cancel(self)
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The stream, ending when the request has ended. For one consumer."""
-        while (chunk := self._chunks.get()) is not None:
-            yield chunk
-
-    def listen(self, callback: Callable[[Chunk], None]) -> None:
-        """Call ``callback`` with each chunk in order, from here and from the worker's thread."""
-        with self._lock:
-            self._listener = callback
-            while not self._chunks.empty():
-                if (chunk := self._chunks.get()) is not None:
-                    callback(chunk)
-
-    # -- for the engine
-
-    def interrupt(self, reason: FinishReason) -> None:
-        """Ask the worker to stop; the first reason stays."""
-        if self._reason is None:
-            self._reason = reason
-
-    def interrupted(self) -> FinishReason | None:
-        """The reason to stop, if there is one."""
-        return self._reason
-
-    def emit(self, chunk: Chunk) -> None:
-        """Hand a chunk to the consumer."""
-        with self._lock:  # so that none overtakes those which `listen` finds
-            if self._listener is not None:
-                self._listener(chunk)
-            else:
-                self._chunks.put(chunk)
-
-    def resolve(self, result: GenerationResult | Exception) -> None:
-        """End the request; later calls do nothing."""
-        with self._lock:
-            if self._resolved:
-                return
-            self._resolved = True
-        if isinstance(result, Exception):
-            self.future.set_exception(result)
-        else:
-            self.future.set_result(result)
-        self._chunks.put(None)
-
-    def resolve_unstarted(self, reason: FinishReason) -> None:
-        """End a request the worker never began."""
-        waited = (time.perf_counter() - self.submitted) * 1000
-        self.resolve(
-            GenerationResult(
-                "", (), reason, len(self.request.prompt), 0, 0, 0, 0, Timings(queue=waited, total=waited)
-            )
-        )
 
 
 class Engine:
@@ -184,7 +96,7 @@ class Engine:
             QueueFull, PromptTooLong, InvalidRequest, EngineStopped
         """
         runtime = self._ready_runtime()
-        _check_request(request, runtime)
+        check_request(request, runtime)
         pending = PendingGeneration(request, self._withdraw)
         superseded: list[PendingGeneration] = []
         with self._changed:
@@ -409,66 +321,3 @@ class Engine:
         self._status = status
         if self._on_status is not None:
             self._on_status(status)
-
-
-def check_config(config: EngineConfig) -> None:
-    """Refuse what no engine could run.
-
-    Raises:
-        InvalidRequest
-    """
-
-    def refuse(what: str, allowed: str) -> InvalidRequest:
-        return InvalidRequest(f"{what} is not possible.", f"Allowed: {allowed}.")
-
-    if config.numerics not in NUMERICS:
-        raise refuse(f"numerics {config.numerics!r}", ", ".join(NUMERICS))
-    try:
-        Precision.parse(config.numerics, config.mixed)
-    except ValueError as error:
-        raise refuse(f"mixed = {config.mixed!r}", str(error)) from error
-    if config.draft not in DRAFTS:
-        raise refuse(f"draft {config.draft!r}", ", ".join(DRAFTS))
-    if config.kernels not in KERNELS:
-        raise refuse(f"kernels {config.kernels!r}", ", ".join(KERNELS))
-    if config.kv not in KV_NUMERICS:
-        raise refuse(f"KV numerics {config.kv!r}", ", ".join(KV_NUMERICS))
-    if config.threads is not None and config.threads < 1:
-        raise refuse(f"threads = {config.threads}", "1 or more")
-    if config.context < 64:
-        raise refuse(f"context = {config.context}", "64 or more")
-    if config.draft_model is not None and not config.draft_model.strip():
-        raise refuse("an empty draft model", "a catalog name, a .gguf file or a directory; None for none")
-    if config.prefill_chunk < 1:
-        raise refuse(f"prefill chunk = {config.prefill_chunk}", "1 or more")
-    if config.kv_budget_mb < 1:
-        raise refuse(f"KV budget = {config.kv_budget_mb} MB", "1 or more")
-    if config.kv_offload_mb < 0:
-        raise refuse(f"KV offload = {config.kv_offload_mb} MB", "0 or more")
-
-
-def _check_request(request: GenerationRequest, runtime: Runtime) -> None:
-    if not request.prompt:
-        raise InvalidRequest("The prompt is empty.", "Send at least one token.")
-    if request.max_new_tokens < 1:
-        raise InvalidRequest(f"max_new_tokens is {request.max_new_tokens}.", "Ask for at least one token.")
-    if not math.isfinite(request.temperature):
-        raise InvalidRequest(f"The temperature is {request.temperature}.", "Use a number, 0 for none.")
-    if request.top_k < 0 or not 0.0 <= request.top_p <= 1.0 or not 0.0 <= request.min_p <= 1.0:
-        raise InvalidRequest(
-            "A filter of the sampling is out of range.", "top_k >= 0, top_p and min_p 0 to 1."
-        )
-    if request.draft_limit is not None and request.draft_limit < 0:
-        raise InvalidRequest(f"draft_limit is {request.draft_limit}.", "0 or more, or None.")
-    hint = request.source_hint
-    if hint is not None and not 0 <= hint[0] < hint[1] <= len(request.prompt):
-        raise InvalidRequest(f"source_hint is {hint}.", "First index and end within the prompt, or None.")
-    if len(request.prompt) + 1 > runtime.context:
-        raise PromptTooLong(
-            f"The prompt has {len(request.prompt)} tokens, the context holds {runtime.context}.",
-            "Shorten it or raise --context.",
-        )
-    if min(request.prompt) < 0 or max(request.prompt) >= runtime.config.vocab_size:
-        raise InvalidRequest("A prompt token is outside the vocabulary.", "Use this model's tokenizer.")
-    if request.draft is not None and request.draft not in DRAFTS:
-        raise InvalidRequest(f"Unknown draft {request.draft!r}.", f"Allowed: {', '.join(DRAFTS)}.")

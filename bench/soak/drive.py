@@ -17,8 +17,9 @@ from bench.machine import memory_of
 from bench.records import Sample
 from bench.soak.editor import Step
 from inference.api import FinishReason, GenerationRequest, GenerationResult
-from inference.engine import Engine, PendingGeneration
+from inference.engine import Engine
 from inference.errors import QueueFull
+from inference.pending import PendingGeneration
 
 _SECONDS = 120.0  # for one answer
 _PATIENCE_S = 0.005  # from a request to its cancelling, every other time

@@ -20,8 +20,9 @@ from inference.api import (
     GenerationRequest,
     TextCodec,
 )
-from inference.engine import PendingGeneration, check_config
+from inference.checks import check_config
 from inference.errors import DraftlineError, EngineLost, EngineStopped, error_of
+from inference.pending import PendingGeneration
 from inference.sharing import codec as codecs
 from inference.sharing import start
 from inference.sharing.channel import Channel

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.api import GenerationRequest
-from inference.engine import PendingGeneration
 from inference.fair_queue import FairQueue
+from inference.pending import PendingGeneration
 
 
 def waiting(client: str = "", background: bool = False) -> PendingGeneration:
