@@ -267,17 +267,21 @@ def make_tiny(
     return directory
 
 
-def make_drafter(directory: Path, model: Path, layers: int = 2, padding: int = 0) -> Path:
+def make_drafter(
+    directory: Path, model: Path, layers: int = 2, padding: int = 0, context: int | None = None
+) -> Path:
     """Write a smaller model that often agrees with a tiny one: the same without its last layers.
 
     Args:
         model: directory that ``make_tiny`` wrote, with an untied head.
         padding: ids beyond the vocabulary, which this model likes best of all.
+        context: another one than the larger model's.
     """
     directory.mkdir(parents=True, exist_ok=True)
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     config["num_hidden_layers"] = layers
     config["vocab_size"] += padding
+    config["max_position_embeddings"] = context or config["max_position_embeddings"]
     (directory / "config.json").write_text(json.dumps(config), encoding="utf-8")
     tensors = {
         name: tensor

@@ -21,7 +21,7 @@ from inference.api import (
     GenerationRequest,
     StopRules,
 )
-from inference.engine import Engine, PendingGeneration
+from inference.engine import Engine
 from inference.errors import (
     DraftlineError,
     EngineStopped,
@@ -30,6 +30,7 @@ from inference.errors import (
     PromptTooLong,
     QueueFull,
 )
+from inference.pending import PendingGeneration
 from inference.runtime import Runtime
 
 PROMPT = tuple(range(40, 240))
@@ -320,6 +321,14 @@ def test_closing_while_loading(home: None, looping_model: Path) -> None:
     assert engine.status.state is EngineState.STOPPED
 
 
+def _close_without_waiting(engine: Engine, go_on: threading.Event, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More patience than a test has: the thread comes back after `close` has given it up."""
+    monkeypatch.setattr(engine._thread, "join", lambda timeout: None)
+    engine.close()
+    go_on.set()
+    threading.Thread.join(engine._thread, 30)
+
+
 def test_closing_does_not_end_as_a_failure_or_keep_the_model(
     home: None, looping_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -342,11 +351,7 @@ def test_closing_does_not_end_as_a_failure_or_keep_the_model(
         engine = Engine(EngineConfig(model=str(looping_model), context=context), seen.append)
         engine.start()
         assert loading.wait(60)
-        # More patience than a test has: the thread comes back after `close` has given it up.
-        monkeypatch.setattr(engine._thread, "join", lambda timeout: None)
-        engine.close()
-        go_on.set()
-        threading.Thread.join(engine._thread, 30)
+        _close_without_waiting(engine, go_on, monkeypatch)
         assert engine.status.state is EngineState.STOPPED
         assert engine._runtime is None
     assert EngineState.FAILED not in [status.state for status in seen]
@@ -366,10 +371,7 @@ def test_an_engine_closed_while_a_library_is_imported_does_not_begin_to_load(
     engine = Engine(EngineConfig(model=str(looping_model), context=512), seen.append)
     engine.start()
     assert importing.wait(30)
-    monkeypatch.setattr(engine._thread, "join", lambda timeout: None)
-    engine.close()
-    go_on.set()
-    threading.Thread.join(engine._thread, 30)
+    _close_without_waiting(engine, go_on, monkeypatch)
     assert [status.state for status in seen] == [EngineState.STOPPED]
 
 
